@@ -1,0 +1,183 @@
+//! Compressed sparse rows with `u32` column numbers: up to 4e9 states, 12 bytes an entry.
+
+use crate::error::{Error, Result};
+
+/// Sparse matrix, row by row, columns ascending and distinct within a row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Csr {
+    rows: usize,
+    cols: usize,
+    /// `indptr[i]..indptr[i + 1]` are the entries of row `i`.
+    indptr: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Csr {
+    /// From triplets in any order; entries of the same place are added up in the order given, and zeros are dropped.
+    pub fn from_triplets(rows: usize, cols: usize, triplets: &[(u32, u32, f64)]) -> Result<Self> {
+        let mut start = vec![0usize; rows + 1];
+        for &(i, j, _) in triplets {
+            check_index(i, rows)?;
+            check_index(j, cols)?;
+            start[i as usize + 1] += 1;
+        }
+        for i in 0..rows {
+            start[i + 1] += start[i];
+        }
+        // Counting sort by row, then a stable sort by column inside each row.
+        let mut next = start.clone();
+        let mut entries = vec![(0u32, 0.0f64); triplets.len()];
+        for &(i, j, x) in triplets {
+            entries[next[i as usize]] = (j, x);
+            next[i as usize] += 1;
+        }
+        let mut csr = Csr { rows, cols, indptr: Vec::with_capacity(rows + 1), indices: Vec::new(), values: Vec::new() };
+        csr.indptr.push(0);
+        for i in 0..rows {
+            let row = &mut entries[start[i]..start[i + 1]];
+            row.sort_by_key(|e| e.0);
+            let mut k = 0;
+            while k < row.len() {
+                let (j, mut sum) = row[k];
+                k += 1;
+                while k < row.len() && row[k].0 == j {
+                    sum += row[k].1;
+                    k += 1;
+                }
+                if sum != 0.0 {
+                    csr.indices.push(j);
+                    csr.values.push(sum);
+                }
+            }
+            csr.indptr.push(csr.indices.len());
+        }
+        Ok(csr)
+    }
+
+    /// From the three arrays of the format; columns must ascend strictly within each row.
+    pub fn from_parts(rows: usize, cols: usize, indptr: Vec<usize>, indices: Vec<u32>, values: Vec<f64>) -> Result<Self> {
+        if indptr.len() != rows + 1 {
+            return Err(Error::SizeMismatch { what: "indptr", expected: rows + 1, found: indptr.len() });
+        }
+        if indices.len() != values.len() {
+            return Err(Error::SizeMismatch { what: "the list of values", expected: indices.len(), found: values.len() });
+        }
+        if indptr[0] != 0 || indptr[rows] != indices.len() || indptr.windows(2).any(|w| w[0] > w[1]) {
+            return Err(Error::SizeMismatch { what: "the end of indptr", expected: indices.len(), found: indptr[rows] });
+        }
+        for i in 0..rows {
+            let row = &indices[indptr[i]..indptr[i + 1]];
+            for &j in row {
+                check_index(j, cols)?;
+            }
+            if row.windows(2).any(|w| w[0] >= w[1]) {
+                return Err(Error::Setting {
+                    name: "the column order of a sparse matrix",
+                    value: format!("not ascending in row {i}"),
+                    allowed: "columns must ascend strictly within each row",
+                });
+            }
+        }
+        Ok(Csr { rows, cols, indptr, indices, values })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Number of stored entries.
+    pub fn nonzeros(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Columns and values of row `i`.
+    #[inline]
+    pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
+        let span = self.indptr[i]..self.indptr[i + 1];
+        (&self.indices[span.clone()], &self.values[span])
+    }
+
+    /// Row starts: `rows + 1` offsets.
+    pub fn indptr(&self) -> &[usize] {
+        &self.indptr
+    }
+
+    /// Column numbers of all entries.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Values of all entries.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Values, writable; the pattern stays.
+    pub fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    /// All entries as (row, column, value), row by row.
+    pub fn triplets(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
+        (0..self.rows).flat_map(move |i| {
+            let (columns, values) = self.row(i);
+            columns.iter().zip(values).map(move |(&j, &x)| (i as u32, j, x))
+        })
+    }
+
+    /// The transpose, also by rows.
+    pub fn transposed(&self) -> Csr {
+        let mut indptr = vec![0usize; self.cols + 1];
+        for &j in &self.indices {
+            indptr[j as usize + 1] += 1;
+        }
+        for j in 0..self.cols {
+            indptr[j + 1] += indptr[j];
+        }
+        let mut next = indptr.clone();
+        let mut indices = vec![0u32; self.indices.len()];
+        let mut values = vec![0.0; self.values.len()];
+        for i in 0..self.rows {
+            let (columns, entries) = self.row(i);
+            for (&j, &x) in columns.iter().zip(entries) {
+                let at = next[j as usize];
+                next[j as usize] += 1;
+                indices[at] = i as u32;
+                values[at] = x;
+            }
+        }
+        Csr { rows: self.cols, cols: self.rows, indptr, indices, values }
+    }
+
+    /// The sub-matrix on the rows and columns of `keep` (ascending state numbers).
+    pub fn restrict(&self, keep: &[usize]) -> Csr {
+        let mut position = vec![u32::MAX; self.cols];
+        for (new, &old) in keep.iter().enumerate() {
+            position[old] = new as u32;
+        }
+        let mut indptr = vec![0];
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        for &i in keep {
+            let (columns, entries) = self.row(i);
+            for (&j, &x) in columns.iter().zip(entries) {
+                if position[j as usize] != u32::MAX {
+                    indices.push(position[j as usize]);
+                    values.push(x);
+                }
+            }
+            indptr.push(indices.len());
+        }
+        Csr { rows: keep.len(), cols: keep.len(), indptr, indices, values }
+    }
+}
+
+fn check_index(index: u32, len: usize) -> Result<()> {
+    if (index as usize) < len { Ok(()) } else { Err(Error::IndexOutOfRange { what: "state", index: index.into(), len }) }
+}
