@@ -4,4 +4,4 @@ pub mod error;
 pub mod linalg;
 
 pub use error::{Error, Result};
-pub use linalg::{Csr, Mat};
+pub use linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};

@@ -2,6 +2,9 @@
 
 mod csr;
 mod mat;
+mod operator;
+pub mod thin;
 
 pub use csr::Csr;
 pub use mat::Mat;
+pub use operator::{DenseOperator, LowRankOperator, Operator, Row, SparseOperator};

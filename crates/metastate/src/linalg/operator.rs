@@ -1,0 +1,278 @@
+//! How the solver sees a transition matrix: two products and its rows. Where P lives (sparse in memory, dense, exact low
+//! rank, and later mapped or shared between processes) is known to nobody else.
+
+use rayon::prelude::*;
+
+use super::thin::{self, BLOCK};
+use super::{Csr, Mat};
+use crate::error::{Error, Result};
+
+/// One row of an operator, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub enum Row<'a> {
+    /// Columns (ascending) and values; all else is zero.
+    Sparse(&'a [u32], &'a [f64]),
+    /// All entries.
+    Dense(&'a [f64]),
+    /// Every entry is `1 / d`.
+    Uniform,
+    /// Entry `j` is the inner product of the vector with row `j` of the matrix.
+    LowRank(&'a [f64], &'a Mat),
+}
+
+impl Row<'_> {
+    /// Calls `f(column, value)` for every entry that is stored or implied.
+    pub fn for_each(&self, states: usize, mut f: impl FnMut(usize, f64)) {
+        match self {
+            Row::Sparse(columns, values) => columns.iter().zip(*values).for_each(|(&j, &x)| f(j as usize, x)),
+            Row::Dense(values) => values.iter().enumerate().for_each(|(j, &x)| f(j, x)),
+            Row::Uniform => (0..states).for_each(|j| f(j, 1.0 / states as f64)),
+            Row::LowRank(left, right) => (0..states).for_each(|j| f(j, thin::dot(left, right.row(j)))),
+        }
+    }
+}
+
+/// A square matrix P known by its products with thin matrices.
+pub trait Operator: Send + Sync + std::fmt::Debug {
+    /// Number of rows and of columns.
+    fn states(&self) -> usize;
+    /// Numbers stored.
+    fn nonzeros(&self) -> usize;
+    /// `out = P x`.
+    fn apply(&self, x: &Mat, out: &mut Mat);
+    /// `out = P^T x`.
+    fn apply_transpose(&self, x: &Mat, out: &mut Mat);
+    /// Row `i`.
+    fn row(&self, i: usize) -> Row<'_>;
+    /// `(L, R)` with `P = L R^T`, when that is how P is given.
+    fn low_rank(&self) -> Option<(&Mat, &Mat)> {
+        None
+    }
+    /// `|| diag(w) P ||_F^2`.
+    fn weighted_norm_squared(&self, w: &[f64]) -> f64 {
+        let d = self.states();
+        thin::sum_over_rows(d, |i| {
+            let mut sum = 0.0;
+            self.row(i).for_each(d, |_, x| sum += x * x);
+            w[i] * w[i] * sum
+        })
+    }
+}
+
+/// Sparse rows, with the transpose beside them so that both products stream; rows without data are uniform and implicit.
+#[derive(Debug, Clone)]
+pub struct SparseOperator {
+    p: Csr,
+    p_transposed: Csr,
+    uniform: Vec<u32>,
+}
+
+impl SparseOperator {
+    /// `uniform` lists the rows (ascending, empty in `p`) that stand for `1/d` everywhere.
+    pub fn new(p: Csr, uniform: Vec<u32>) -> Result<Self> {
+        if p.rows() != p.cols() {
+            return Err(Error::SizeMismatch { what: "the number of columns of the matrix", expected: p.rows(), found: p.cols() });
+        }
+        for &i in &uniform {
+            if i as usize >= p.rows() {
+                return Err(Error::IndexOutOfRange { what: "state", index: i.into(), len: p.rows() });
+            }
+        }
+        let p_transposed = p.transposed();
+        Ok(SparseOperator { p, p_transposed, uniform })
+    }
+
+    /// The stored entries.
+    pub fn csr(&self) -> &Csr {
+        &self.p
+    }
+
+    /// The rows that are uniform.
+    pub fn uniform_rows(&self) -> &[u32] {
+        &self.uniform
+    }
+}
+
+impl Operator for SparseOperator {
+    fn states(&self) -> usize {
+        self.p.rows()
+    }
+
+    fn nonzeros(&self) -> usize {
+        self.p.nonzeros()
+    }
+
+    fn apply(&self, x: &Mat, out: &mut Mat) {
+        sparse_times_thin(&self.p, x, out);
+        if !self.uniform.is_empty() {
+            let mut mean = thin::column_sums(x);
+            mean.iter_mut().for_each(|m| *m /= x.rows() as f64);
+            for &i in &self.uniform {
+                out.row_mut(i as usize).copy_from_slice(&mean);
+            }
+        }
+    }
+
+    fn apply_transpose(&self, x: &Mat, out: &mut Mat) {
+        sparse_times_thin(&self.p_transposed, x, out);
+        if !self.uniform.is_empty() {
+            let mut share = vec![0.0; x.cols()];
+            for &i in &self.uniform {
+                share.iter_mut().zip(x.row(i as usize)).for_each(|(s, x)| *s += x);
+            }
+            share.iter_mut().for_each(|s| *s /= x.rows() as f64);
+            thin::for_each_row_mut(out, |_, row| row.iter_mut().zip(&share).for_each(|(o, s)| *o += s));
+        }
+    }
+
+    fn row(&self, i: usize) -> Row<'_> {
+        if self.uniform.binary_search(&(i as u32)).is_ok() {
+            return Row::Uniform;
+        }
+        let (columns, values) = self.p.row(i);
+        Row::Sparse(columns, values)
+    }
+}
+
+/// A matrix with all its entries in memory.
+#[derive(Debug, Clone)]
+pub struct DenseOperator {
+    p: Mat,
+}
+
+impl DenseOperator {
+    /// Takes a square matrix.
+    pub fn new(p: Mat) -> Result<Self> {
+        if p.rows() != p.cols() {
+            return Err(Error::SizeMismatch { what: "the number of columns of the matrix", expected: p.rows(), found: p.cols() });
+        }
+        Ok(DenseOperator { p })
+    }
+}
+
+impl Operator for DenseOperator {
+    fn states(&self) -> usize {
+        self.p.rows()
+    }
+
+    fn nonzeros(&self) -> usize {
+        self.p.as_slice().len()
+    }
+
+    fn apply(&self, x: &Mat, out: &mut Mat) {
+        thin::product(&self.p, x, out);
+    }
+
+    fn apply_transpose(&self, x: &Mat, out: &mut Mat) {
+        thin::transposed_product(&self.p, x, out);
+    }
+
+    fn row(&self, i: usize) -> Row<'_> {
+        Row::Dense(self.p.row(i))
+    }
+}
+
+/// `P = L R^T` with thin factors, as for the paper's planted chains: products cost `O(d r s)`.
+#[derive(Debug, Clone)]
+pub struct LowRankOperator {
+    left: Mat,
+    right: Mat,
+}
+
+impl LowRankOperator {
+    /// Takes `L` and `R`, both `d x r`.
+    pub fn new(left: Mat, right: Mat) -> Result<Self> {
+        if left.rows() != right.rows() {
+            return Err(Error::SizeMismatch { what: "the right factor (rows)", expected: left.rows(), found: right.rows() });
+        }
+        if left.cols() != right.cols() {
+            return Err(Error::SizeMismatch { what: "the right factor (columns)", expected: left.cols(), found: right.cols() });
+        }
+        Ok(LowRankOperator { left, right })
+    }
+}
+
+impl Operator for LowRankOperator {
+    fn states(&self) -> usize {
+        self.left.rows()
+    }
+
+    fn nonzeros(&self) -> usize {
+        2 * self.left.as_slice().len()
+    }
+
+    fn apply(&self, x: &Mat, out: &mut Mat) {
+        thin::product(&self.left, &thin::cross_gram(&self.right, x), out);
+    }
+
+    fn apply_transpose(&self, x: &Mat, out: &mut Mat) {
+        thin::product(&self.right, &thin::cross_gram(&self.left, x), out);
+    }
+
+    fn row(&self, i: usize) -> Row<'_> {
+        Row::LowRank(self.left.row(i), &self.right)
+    }
+
+    fn low_rank(&self) -> Option<(&Mat, &Mat)> {
+        Some((&self.left, &self.right))
+    }
+
+    fn weighted_norm_squared(&self, w: &[f64]) -> f64 {
+        // || diag(w) L R^T ||^2 = < L^T diag(w^2) L, R^T R >.
+        let w2: Vec<f64> = w.iter().map(|w| w * w).collect();
+        thin::dot(thin::weighted_gram(&self.left, &w2).as_slice(), thin::gram(&self.right).as_slice())
+    }
+}
+
+/// `out = A x`, rows shared out in fixed blocks: the sum for a row is the same whatever the number of threads.
+fn sparse_times_thin(a: &Csr, x: &Mat, out: &mut Mat) {
+    let s = x.cols();
+    out.resize(a.rows(), s);
+    if s == 0 {
+        return;
+    }
+    let arch = pulp::Arch::new();
+    out.as_mut_slice().par_chunks_mut(BLOCK * s).enumerate().for_each(|(block, rows)| {
+        arch.dispatch(|| {
+            for (k, out) in rows.chunks_exact_mut(s).enumerate() {
+                let (columns, values) = a.row(block * BLOCK + k);
+                sparse_row_times_thin(columns, values, x.as_slice(), s, out);
+            }
+        })
+    });
+}
+
+#[inline(always)]
+fn sparse_row_times_thin(columns: &[u32], values: &[f64], x: &[f64], s: usize, out: &mut [f64]) {
+    let mut at = 0;
+    while s - at >= 16 {
+        panel::<16>(columns, values, x, s, at, out);
+        at += 16;
+    }
+    if s - at >= 8 {
+        panel::<8>(columns, values, x, s, at, out);
+        at += 8;
+    }
+    if s - at >= 4 {
+        panel::<4>(columns, values, x, s, at, out);
+        at += 4;
+    }
+    while at < s {
+        panel::<1>(columns, values, x, s, at, out);
+        at += 1;
+    }
+}
+
+/// `W` columns at once, their sums in registers.
+#[inline(always)]
+fn panel<const W: usize>(columns: &[u32], values: &[f64], x: &[f64], s: usize, at: usize, out: &mut [f64]) {
+    let mut sum = [0.0; W];
+    for (&j, &value) in columns.iter().zip(values) {
+        let start = j as usize * s + at;
+        let row = &x[start..start + W];
+        for k in 0..W {
+            sum[k] += value * row[k];
+        }
+    }
+    out[at..at + W].copy_from_slice(&sum);
+}
