@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod linalg;
+pub mod solve;
 
 pub use error::{Error, Result};
 pub use linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};

@@ -3,6 +3,8 @@
 mod csr;
 mod mat;
 mod operator;
+pub mod simplex;
+pub mod small;
 pub mod thin;
 
 pub use csr::Csr;

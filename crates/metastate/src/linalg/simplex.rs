@@ -1,0 +1,181 @@
+//! Euclidean projection onto the simplex `{x >= 0, sum x = 1}`: `x = [y - tau]_+` with the one `tau` that makes the sum 1
+//! (the paper's Lemma 5.1 with `eta = -tau`). `phi(tau) = sum [y - tau]_+ - 1` is convex and piecewise linear, so Newton
+//! steps from the left of the root are exact after finitely many, without sorting.
+
+use super::thin::sum_blocks;
+
+/// Rows treated side by side, one per SIMD lane.
+pub const LANES: usize = 8;
+/// One number for each of [`LANES`] rows.
+pub type Lane = [f64; LANES];
+
+/// Projects a vector, in place, onto the simplex; `tau` is the starting guess and returns the threshold found.
+pub fn project(y: &mut [f64], tau: &mut f64) {
+    let mut t = *tau;
+    // A guess at or above the largest entry has no slope: fall back to the one bound that always lies left of the root.
+    let (mut sum, mut count) = above(y, t);
+    if count == 0.0 {
+        t = (y.iter().sum::<f64>() - 1.0) / y.len() as f64;
+        (sum, count) = above(y, t);
+    }
+    for _ in 0..200 {
+        let next = t + (sum - 1.0) / count;
+        if next == t {
+            break;
+        }
+        let (s, c) = above(y, next);
+        // Left of the root (sum >= 1) an unchanged count means that the last step was exact.
+        let exact = c == count && s >= 1.0 - 1e-12;
+        (t, sum, count) = (next, s, c);
+        if exact || count == 0.0 {
+            break;
+        }
+    }
+    *tau = t;
+    let arch = pulp::Arch::new();
+    arch.dispatch(|| {
+        for x in y.iter_mut() {
+            *x = (*x - t).max(0.0);
+        }
+    });
+    normalise(y);
+}
+
+/// Rounding leaves the sum at `1 + O(1e-16 n)`; feasibility is worth one more pass.
+fn normalise(y: &mut [f64]) {
+    let sum = sum_blocks(y.len(), |r| y[r].iter().sum::<f64>(), |a, b| *a += b).unwrap_or(1.0);
+    if sum > 0.0 {
+        let scale = 1.0 / sum;
+        y.iter_mut().for_each(|x| *x *= scale);
+    }
+}
+
+/// `sum [y - t]_+` and the number of terms.
+fn above(y: &[f64], t: f64) -> (f64, f64) {
+    let part = |rows: std::ops::Range<usize>| {
+        pulp::Arch::new().dispatch(|| {
+            let (mut sum, mut count) = ([0.0; LANES], [0.0; LANES]);
+            let chunks = y[rows].chunks_exact(LANES);
+            let rest = chunks.remainder();
+            for chunk in chunks {
+                for k in 0..LANES {
+                    let x = chunk[k] - t;
+                    let inside = if x > 0.0 { 1.0 } else { 0.0 };
+                    sum[k] += x * inside;
+                    count[k] += inside;
+                }
+            }
+            for &y in rest {
+                if y > t {
+                    sum[0] += y - t;
+                    count[0] += 1.0;
+                }
+            }
+            (sum.iter().sum::<f64>(), count.iter().sum::<f64>())
+        })
+    };
+    sum_blocks(y.len(), part, |a, b| {
+        a.0 += b.0;
+        a.1 += b.1;
+    })
+    .unwrap_or((0.0, 0.0))
+}
+
+/// Projects [`LANES`] vectors at once; entry `j` of lane `k` is `y[j][k]`.
+#[inline(always)]
+pub fn project_lanes(y: &mut [Lane]) {
+    let n = y.len() as f64;
+    let mut tau = [-1.0 / n; LANES];
+    for row in y.iter() {
+        for k in 0..LANES {
+            tau[k] += row[k] / n;
+        }
+    }
+    let mut count = [n; LANES];
+    // From tau = (sum - 1)/n, left of the root: each Newton step drops entries, at most n of them.
+    for _ in 0..y.len() {
+        let (mut sum, mut inside) = ([0.0; LANES], [0.0; LANES]);
+        for row in y.iter() {
+            for k in 0..LANES {
+                let x = row[k] - tau[k];
+                let one = if x > 0.0 { 1.0 } else { 0.0 };
+                sum[k] += x * one;
+                inside[k] += one;
+            }
+        }
+        let mut changed = false;
+        for k in 0..LANES {
+            tau[k] += (sum[k] - 1.0) / inside[k].max(1.0);
+            changed |= inside[k] != count[k];
+        }
+        count = inside;
+        if !changed {
+            break;
+        }
+    }
+    let mut total = [0.0; LANES];
+    for row in y.iter_mut() {
+        for k in 0..LANES {
+            row[k] = (row[k] - tau[k]).max(0.0);
+            total[k] += row[k];
+        }
+    }
+    // NaN lanes (a padded row, a broken input) stay NaN and are seen by the caller.
+    for row in y.iter_mut() {
+        for k in 0..LANES {
+            row[k] /= total[k];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, RngExt, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// x is the projection of y exactly if x is feasible and `y - x` is constant on the support, not larger off it.
+    fn assert_optimal(y: &[f64], x: &[f64]) {
+        let sum: f64 = x.iter().sum();
+        assert!((sum - 1.0).abs() < 1e-12, "sum {sum}");
+        assert!(x.iter().all(|&x| x >= 0.0));
+        let scale = y.iter().fold(1.0f64, |m, y| m.max(y.abs()));
+        let tau: Vec<f64> = y.iter().zip(x).filter(|(_, x)| **x > 0.0).map(|(y, x)| y - x).collect();
+        let (low, high) = tau.iter().fold((f64::MAX, f64::MIN), |(l, h), t| (l.min(*t), h.max(*t)));
+        assert!(high - low < 1e-11 * scale, "support not level: {low} {high}");
+        assert!(y.iter().zip(x).all(|(y, x)| *x > 0.0 || *y <= high + 1e-11 * scale));
+    }
+
+    fn random(rng: &mut impl Rng, n: usize) -> Vec<f64> {
+        let scale = 10f64.powf(rng.random_range(-4.0..4.0));
+        (0..n).map(|_| scale * rng.random_range(-1.0..1.0)).collect()
+    }
+
+    #[test]
+    fn projection_meets_its_optimality_conditions() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        for n in [1, 2, 3, 7, 8, 9, 100, 2000] {
+            for _ in 0..50 {
+                let y = random(&mut rng, n);
+                let mut x = y.clone();
+                let mut tau = rng.random_range(-2.0..2.0);
+                project(&mut x, &mut tau);
+                assert_optimal(&y, &x);
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_agree_with_one_at_a_time() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
+        for n in [1, 2, 5, 20, 33] {
+            let columns: Vec<Vec<f64>> = (0..LANES).map(|_| random(&mut rng, n)).collect();
+            let mut lanes: Vec<Lane> = (0..n).map(|j| std::array::from_fn(|k| columns[k][j])).collect();
+            project_lanes(&mut lanes);
+            for k in 0..LANES {
+                let x: Vec<f64> = lanes.iter().map(|row| row[k]).collect();
+                assert_optimal(&columns[k], &x);
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Decompositions of small dense matrices (`s x s`), and one Cholesky test for proofs.
+//!
+//! All but the Cholesky test run on one thread, so that their last digits do not depend on the number of threads.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor as llt;
+use faer::linalg::svd::ComputeSvdVectors;
+use faer::linalg::{evd, svd};
+use faer::diag::Diag;
+use faer::{MatRef, Par};
+
+use super::{Mat, thin};
+
+fn view(m: &Mat) -> MatRef<'_, f64> {
+    MatRef::from_row_major_slice(m.as_slice(), m.rows(), m.cols())
+}
+
+fn back(m: faer::Mat<f64>) -> Mat {
+    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)])
+}
+
+/// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; `None` if it has entries that
+/// are not finite.
+pub fn symmetric_eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
+    let n = a.rows();
+    let mut values = Diag::<f64>::zeros(n);
+    let mut vectors = faer::Mat::<f64>::zeros(n, n);
+    let scratch = evd::self_adjoint_evd_scratch::<f64>(n, evd::ComputeEigenvectors::Yes, Par::Seq, Default::default());
+    let mut buffer = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut buffer);
+    evd::self_adjoint_evd(view(a), values.as_mut(), Some(vectors.as_mut()), Par::Seq, stack, Default::default()).ok()?;
+    Some((values.column_vector().iter().copied().collect(), back(vectors)))
+}
+
+/// Thin singular value decomposition `A = X diag(s) Y^T`, values descending; `None` if an entry is not finite.
+pub fn thin_svd(a: &Mat) -> Option<(Mat, Vec<f64>, Mat)> {
+    let (m, n) = (a.rows(), a.cols());
+    let k = m.min(n);
+    let mut values = Diag::<f64>::zeros(k);
+    let (mut x, mut y) = (faer::Mat::<f64>::zeros(m, k), faer::Mat::<f64>::zeros(n, k));
+    let scratch = svd::svd_scratch::<f64>(m, n, ComputeSvdVectors::Thin, ComputeSvdVectors::Thin, Par::Seq, Default::default());
+    let mut buffer = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut buffer);
+    svd::svd(view(a), values.as_mut(), Some(x.as_mut()), Some(y.as_mut()), Par::Seq, stack, Default::default()).ok()?;
+    Some((back(x), values.column_vector().iter().copied().collect(), back(y)))
+}
+
+/// Whether the symmetric matrix (its lower half is read, the buffer is overwritten) has a Cholesky factor.
+pub fn has_cholesky_factor(a: &mut Mat) -> bool {
+    let n = a.rows();
+    let par = Par::rayon(0);
+    let mut buffer = MemBuffer::new(llt::cholesky_in_place_scratch::<f64>(n, par, Default::default()));
+    let stack = MemStack::new(&mut buffer);
+    let matrix = faer::MatMut::from_row_major_slice_mut(a.as_mut_slice(), n, n);
+    llt::cholesky_in_place(matrix, Default::default(), par, stack, Default::default()).is_ok()
+}
+
+/// Orthonormal basis of the columns of a thin matrix, numerically dependent directions left out. Two rounds of Gram
+/// matrix and eigenvectors: the second cleans what the squared condition number of the first left behind.
+pub fn orthonormalise(a: &Mat) -> Mat {
+    let mut basis = a.clone();
+    // Columns of very different length would hide each other in one Gram matrix.
+    let scale: Vec<f64> = thin::column_norms(a).iter().map(|n| if *n > 0.0 { 1.0 / n } else { 0.0 }).collect();
+    thin::for_each_row_mut(&mut basis, |_, row| row.iter_mut().zip(&scale).for_each(|(x, s)| *x *= s));
+    for _ in 0..2 {
+        let Some((values, vectors)) = symmetric_eigen(&thin::gram(&basis)) else { return Mat::zeros(a.rows(), 0) };
+        let largest = values.last().copied().unwrap_or(0.0);
+        let keep: Vec<usize> = (0..values.len()).filter(|&k| values[k] > 1e-13 * largest).collect();
+        let map = Mat::from_fn(values.len(), keep.len(), |i, k| vectors[(i, keep[k])] / values[keep[k]].sqrt());
+        let mut next = Mat::default();
+        thin::product(&basis, &map, &mut next);
+        basis = next;
+    }
+    basis
+}

@@ -1,0 +1,135 @@
+//! First-order conditions of the factorised problem (the paper's Theorem 4.2): the multiplier mu and the local errors
+//! relLE1 and relLE2. All of it comes from the four products that a sweep has computed anyway.
+
+use super::problem::{Factors, Problem, diagonal_roots};
+use crate::linalg::{Mat, thin};
+
+/// A membership below this share of the largest one in its row counts as zero in the estimate of mu: after a projection
+/// tiny positives are common, and they say nothing of the multiplier (math: the paper averages over `u_ij != 0`).
+pub const SUPPORT: f64 = 1e-9;
+
+/// `Q = P V`, `B = P^T Xi^2 U`, `G = V^T V`, `A = U^T Xi^2 U` at one point.
+#[derive(Debug, Clone, Default)]
+pub struct Products {
+    /// P V (`d x s`).
+    pub q: Mat,
+    /// P^T Xi^2 U (`d x s`).
+    pub b: Mat,
+    /// V^T V (`s x s`).
+    pub g: Mat,
+    /// U^T Xi^2 U (`s x s`).
+    pub a: Mat,
+    /// Room for Xi^2 U.
+    pub scratch: Mat,
+}
+
+impl Products {
+    /// All four at `x`.
+    pub fn at(problem: &Problem, x: &Factors) -> Self {
+        let mut products = Products::default();
+        products.update_v(problem, x);
+        products.update_u(problem, x);
+        products
+    }
+
+    /// Those that depend on V.
+    pub fn update_v(&mut self, problem: &Problem, x: &Factors) {
+        problem.times_v(&x.v, &mut self.q);
+        self.g = thin::gram(&x.v);
+    }
+
+    /// Those that depend on U.
+    pub fn update_u(&mut self, problem: &Problem, x: &Factors) {
+        problem.transposed_times_u(&x.u, &mut self.scratch, &mut self.b);
+        self.a = thin::weighted_gram(&x.u, &problem.xi2);
+    }
+}
+
+/// How far a point is from satisfying the KKT conditions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LocalErrors {
+    /// Relative l1 residual of the condition on U.
+    pub rel_le1: f64,
+    /// Relative l1 residual of the condition on V.
+    pub rel_le2: f64,
+}
+
+impl LocalErrors {
+    /// The larger of the two.
+    pub fn worst(&self) -> f64 {
+        self.rel_le1.max(self.rel_le2)
+    }
+}
+
+/// mu (one number a state) and the two local errors.
+pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products) -> (Vec<f64>, LocalErrors) {
+    let (d, s) = (problem.states(), x.rank());
+    let (u_norms, v_norms) = (thin::column_norms(&x.u), diagonal_roots(&products.g));
+    let lambda = problem.lambda;
+    // lambda ||V_j|| / ||U_j|| and its inverse for the other block.
+    let on_u: Vec<f64> = (0..s).map(|j| lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).collect();
+    let on_v: Vec<f64> = (0..s).map(|j| lambda * u_norms[j] / v_norms[j].max(f64::MIN_POSITIVE)).collect();
+
+    let mut mu = vec![0.0; d];
+    let (mut error1, mut scale1) = (0.0, 0.0);
+    {
+        use rayon::prelude::*;
+        let parts: Vec<(f64, f64)> = mu
+            .par_chunks_mut(thin::BLOCK)
+            .enumerate()
+            .map(|(block, mu)| {
+                let (mut error, mut scale) = (0.0, 0.0);
+                let mut gradient = vec![0.0; s];
+                for (k, mu) in mu.iter_mut().enumerate() {
+                    let i = block * thin::BLOCK + k;
+                    let (u, q) = (x.u.row(i), products.q.row(i));
+                    // (grad g(X) V)_i = xi_i^2 (G u_i - q_i).
+                    thin::row_times(u, &products.g, &mut gradient);
+                    let floor = SUPPORT * u.iter().fold(0.0f64, |m, u| m.max(*u));
+                    let (mut sum, mut count) = (0.0, 0.0);
+                    for j in 0..s {
+                        gradient[j] = problem.xi2[i] * (gradient[j] - q[j]);
+                        if u[j] > floor {
+                            sum += on_u[j] * u[j] + gradient[j];
+                            count += 1.0;
+                        }
+                    }
+                    *mu = sum / count;
+                    for j in 0..s {
+                        let target = on_u[j] * u[j];
+                        error += ((*mu - gradient[j]).max(0.0) - target).abs();
+                        scale += target;
+                    }
+                }
+                (error, scale)
+            })
+            .collect();
+        for (error, scale) in parts {
+            error1 += error;
+            scale1 += scale;
+        }
+    }
+
+    // mu^T U, the same for every state of the second condition.
+    let level = thin::fold_rows(&x.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += mu[i] * u));
+    let part = |rows: std::ops::Range<usize>| {
+        let (mut error, mut scale) = (0.0, 0.0);
+        let mut gradient = vec![0.0; s];
+        for i in rows {
+            let (v, b) = (x.v.row(i), products.b.row(i));
+            thin::row_times(v, &products.a, &mut gradient);
+            for j in 0..s {
+                let target = on_v[j] * v[j];
+                error += ((level[j] - (gradient[j] - b[j])).max(0.0) - target).abs();
+                scale += target;
+            }
+        }
+        (error, scale)
+    };
+    let (error2, scale2) = thin::sum_blocks(d, part, |a, b| {
+        a.0 += b.0;
+        a.1 += b.1;
+    })
+    .unwrap_or((0.0, 1.0));
+    (mu, LocalErrors { rel_le1: error1 / scale1, rel_le2: error2 / scale2 })
+}

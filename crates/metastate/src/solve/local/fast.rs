@@ -1,0 +1,408 @@
+//! The default local solver: exact block majorisation with Anderson acceleration.
+//!
+//! One sweep, V fixed: `||U_j|| <= (||U_j||^2 / n_j + n_j) / 2` with `n_j` the present norm, so the majorised problem falls
+//! into one strongly convex quadratic a row on the simplex, with Hessian `xi_i^2 G + lambda diag(||V_j|| / n_j)` and a step
+//! size of its own. It needs P only through `Q = P V`. Then U fixed: columns of V one after the other, each by one exact
+//! projection. Both blocks lower F, so a sweep does; an accelerated point is kept only if F after it is no higher than
+//! after the plain one. F never rises.
+
+use std::collections::VecDeque;
+
+use rayon::prelude::*;
+
+use super::{LocalSolver, Sweep};
+use crate::linalg::simplex::{LANES, Lane, project, project_lanes};
+use crate::linalg::{Mat, small, thin};
+use crate::solve::kkt::Products;
+use crate::solve::problem::{Factors, Problem, diagonal_roots, regularizer};
+
+/// Rounds of majorisation a U-block (the norms n_j are refreshed between them).
+const ROUNDS: usize = 2;
+/// Accelerated projected-gradient steps a round, at most.
+const INNER_STEPS: usize = 12;
+/// Passes over the columns of V a sweep.
+const COLUMN_PASSES: usize = 2;
+/// Bytes that the acceleration may hold.
+const HISTORY_BYTES: usize = 1 << 30;
+
+/// State kept from sweep to sweep.
+#[derive(Debug)]
+pub struct Fast {
+    memory: usize,
+    products: Products,
+    history: History,
+    value: Option<f64>,
+    /// Thresholds of the last projection of each column of V: the next one starts there.
+    thresholds: Vec<f64>,
+    plain: Factors,
+    transposed: (Mat, Mat),
+}
+
+impl Fast {
+    /// `memory` points are combined by the acceleration; 0 switches it off.
+    pub fn new(memory: usize) -> Self {
+        Fast {
+            memory,
+            products: Products::default(),
+            history: History::default(),
+            value: None,
+            thresholds: Vec::new(),
+            plain: Factors::default(),
+            transposed: Default::default(),
+        }
+    }
+
+    /// One plain sweep from `x`; returns F after it.
+    fn sweep_blocks(&mut self, problem: &Problem, x: &mut Factors) -> f64 {
+        self.products.update_v(problem, x);
+        update_u(problem, x, &self.products);
+        self.products.update_u(problem, x);
+        self.update_v(problem, x)
+    }
+
+    /// Exact cyclic minimisation over the columns of V, and F at the end of it.
+    fn update_v(&mut self, problem: &Problem, x: &mut Factors) -> f64 {
+        let s = x.rank();
+        let (a, lambda) = (&self.products.a, problem.lambda);
+        let u_norms = thin::column_norms(&x.u);
+        let mut v_norms = diagonal_roots(&self.products.g);
+        let (vt, bt) = (&mut self.transposed.0, &mut self.transposed.1);
+        x.v.transpose_into(vt);
+        self.products.b.transpose_into(bt);
+        self.thresholds.resize(s, 0.0);
+        let mut column = vec![0.0; problem.states()];
+        for _ in 0..COLUMN_PASSES {
+            for j in 0..s {
+                if v_norms[j] <= 0.0 {
+                    continue;
+                }
+                let curvature = a[(j, j)] + lambda * u_norms[j] / v_norms[j];
+                if curvature <= 0.0 {
+                    continue;
+                }
+                residual_column(&mut column, bt.row(j), vt, a.row(j), j, 1.0 / curvature);
+                project(&mut column, &mut self.thresholds[j]);
+                vt.row_mut(j).copy_from_slice(&column);
+                v_norms[j] = thin::sum_blocks(column.len(), |r| thin::dot(&column[r.clone()], &column[r]), |a, b| *a += b)
+                    .unwrap_or(0.0)
+                    .sqrt();
+            }
+        }
+        vt.transpose_into(&mut x.v);
+        let g = thin::gram(&x.v);
+        let cross = thin::inner(&self.products.b, &x.v);
+        let fidelity = problem.fidelity_from(cross, a, &g);
+        fidelity + lambda * regularizer(&u_norms, &diagonal_roots(&g))
+    }
+}
+
+impl LocalSolver for Fast {
+    fn restart(&mut self) {
+        self.history.clear();
+        self.value = None;
+        self.thresholds.clear();
+    }
+
+    fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
+        let bytes = 32 * x.u.as_slice().len().max(1);
+        let memory = self.memory.min(HISTORY_BYTES / bytes);
+        let candidate = (memory > 0).then(|| self.history.propose(problem, &self.products)).flatten();
+        let before = self.value.unwrap_or(f64::INFINITY);
+        let (from, value) = match candidate {
+            Some(mut point) => {
+                self.plain.clone_from(x);
+                let from = point.clone();
+                let value = self.sweep_blocks(problem, &mut point);
+                if value <= before {
+                    *x = point;
+                    (from, value)
+                } else {
+                    // The combination led uphill: forget it and go on from the plain point.
+                    self.history.clear();
+                    let from = self.plain.clone();
+                    let value = self.sweep_blocks(problem, x);
+                    (from, value)
+                }
+            }
+            None => {
+                let from = x.clone();
+                let value = self.sweep_blocks(problem, x);
+                (from, value)
+            }
+        };
+        if memory > 0 {
+            self.history.push(from, x, memory);
+        }
+        self.value = Some(value);
+        Sweep { value }
+    }
+}
+
+/// `out = (b - sum_{k != j} a_k V_k) * scale`, the unconstrained minimiser for column j.
+fn residual_column(out: &mut [f64], b: &[f64], vt: &Mat, a: &[f64], j: usize, scale: f64) {
+    let arch = pulp::Arch::new();
+    out.par_chunks_mut(4 * thin::BLOCK).enumerate().for_each(|(block, out)| {
+        let start = block * 4 * thin::BLOCK;
+        let span = start..start + out.len();
+        arch.dispatch(|| {
+            out.copy_from_slice(&b[span.clone()]);
+            for (k, &ak) in a.iter().enumerate() {
+                if k != j && ak != 0.0 {
+                    for (o, v) in out.iter_mut().zip(&vt.row(k)[span.clone()]) {
+                        *o -= ak * v;
+                    }
+                }
+            }
+            out.iter_mut().for_each(|o| *o *= scale);
+        });
+    });
+}
+
+/// The U-block: rows in groups of [`LANES`], each lane one row.
+fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
+    let s = x.rank();
+    if s < 2 {
+        return; // one column: the row is 1
+    }
+    let v_norms = diagonal_roots(&products.g);
+    let largest = largest_eigenvalue_bound(&products.g);
+    let arch = pulp::Arch::new();
+    for _ in 0..ROUNDS {
+        let u_norms = thin::column_norms(&x.u);
+        let ridge: Vec<f64> = (0..s).map(|j| problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).collect();
+        let stiffest = ridge.iter().fold(0.0f64, |m, r| m.max(*r));
+        x.u.as_mut_slice().par_chunks_mut(thin::BLOCK * s).enumerate().for_each(|(block, rows)| {
+            let mut lanes = RowLanes::new(s);
+            for (group, rows) in rows.chunks_mut(LANES * s).enumerate() {
+                let first = block * thin::BLOCK + group * LANES;
+                arch.dispatch(|| lanes.solve(rows, first, products, &problem.xi2, &ridge, largest, stiffest));
+            }
+        });
+    }
+}
+
+/// Upper bound of the largest eigenvalue of a matrix with nonnegative entries, by Collatz and Wielandt:
+/// `rho(G) <= max_j (G x)_j / x_j` for every positive x.
+fn largest_eigenvalue_bound(g: &Mat) -> f64 {
+    let s = g.rows();
+    let mut x = vec![1.0; s];
+    let mut bound = f64::INFINITY;
+    let mut next = vec![0.0; s];
+    for _ in 0..20 {
+        thin::row_times(&x, g, &mut next);
+        let ratio = next.iter().zip(&x).fold(0.0f64, |m, (n, x)| m.max(n / x));
+        bound = bound.min(ratio);
+        let top = next.iter().fold(0.0f64, |m, n| m.max(*n));
+        if !(top > 0.0) {
+            break;
+        }
+        x.iter_mut().zip(&next).for_each(|(x, n)| *x = (n / top).max(1e-300));
+    }
+    bound
+}
+
+/// Scratch for eight rows of U.
+struct RowLanes {
+    x: Vec<Lane>,
+    y: Vec<Lane>,
+    next: Vec<Lane>,
+    q: Vec<Lane>,
+}
+
+impl RowLanes {
+    fn new(s: usize) -> Self {
+        let zeros = || vec![[0.0; LANES]; s];
+        RowLanes { x: zeros(), y: zeros(), next: zeros(), q: zeros() }
+    }
+
+    /// Minimises `1/2 xi^2 u^T G u - xi^2 q^T u + 1/2 sum_j ridge_j u_j^2` over the simplex, for up to eight rows at once.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // one call site; a struct would only rename the arguments
+    fn solve(&mut self, rows: &mut [f64], first: usize, products: &Products, xi2: &[f64], ridge: &[f64], largest: f64, stiffest: f64) {
+        let s = ridge.len();
+        let present = rows.len() / s;
+        let mut weight = [1.0; LANES];
+        for k in 0..LANES {
+            // Lanes beyond the last row repeat it; their result is not written back.
+            let row = k.min(present - 1);
+            weight[k] = xi2[first + row];
+            let q = products.q.row(first + row);
+            for j in 0..s {
+                self.x[j][k] = rows[row * s + j];
+                self.q[j][k] = q[j];
+            }
+        }
+        let mut step = [0.0; LANES];
+        for k in 0..LANES {
+            step[k] = 1.0 / (weight[k] * largest + stiffest);
+        }
+        self.y.copy_from_slice(&self.x);
+        let mut momentum = [1.0; LANES];
+        for _ in 0..INNER_STEPS {
+            for j in 0..s {
+                let mut product = [0.0; LANES];
+                for (g, y) in products.g.row(j).iter().zip(&self.y) {
+                    for k in 0..LANES {
+                        product[k] += g * y[k];
+                    }
+                }
+                let (y, q) = (&self.y[j], &self.q[j]);
+                for k in 0..LANES {
+                    let gradient = weight[k] * (product[k] - q[k]) + ridge[j] * y[k];
+                    self.next[j][k] = y[k] - step[k] * gradient;
+                }
+            }
+            project_lanes(&mut self.next);
+            // Restart a lane whose momentum points uphill: (y - next) . (next - x) > 0.
+            let (mut uphill, mut moved) = ([0.0; LANES], [0.0; LANES]);
+            for j in 0..s {
+                for k in 0..LANES {
+                    let change = self.next[j][k] - self.x[j][k];
+                    uphill[k] += (self.y[j][k] - self.next[j][k]) * change;
+                    moved[k] += change.abs();
+                }
+            }
+            let mut beta = [0.0; LANES];
+            let mut largest_move: f64 = 0.0;
+            for k in 0..LANES {
+                let t: f64 = if uphill[k] > 0.0 { 1.0 } else { momentum[k] };
+                let grown: f64 = 0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt());
+                beta[k] = if uphill[k] > 0.0 { 0.0 } else { (t - 1.0) / grown };
+                momentum[k] = grown;
+                largest_move = largest_move.max(moved[k]);
+            }
+            for j in 0..s {
+                for k in 0..LANES {
+                    let next = self.next[j][k];
+                    self.y[j][k] = next + beta[k] * (next - self.x[j][k]);
+                    self.x[j][k] = next;
+                }
+            }
+            if largest_move < 1e-13 {
+                break;
+            }
+        }
+        for (k, row) in rows.chunks_exact_mut(s).enumerate() {
+            for j in 0..s {
+                row[j] = self.x[j][k];
+            }
+        }
+    }
+}
+
+/// Anderson acceleration of the map "one sweep": keeps the last sweeps' starts and ends, and combines the ends so that the
+/// combined step is as short as possible in the metric of the data term's curvature.
+#[derive(Debug, Default)]
+struct History {
+    /// (step = end - start, end) of the last sweeps, oldest first.
+    sweeps: VecDeque<(Factors, Factors)>,
+}
+
+impl History {
+    fn clear(&mut self) {
+        self.sweeps.clear();
+    }
+
+    fn push(&mut self, from: Factors, to: &Factors, memory: usize) {
+        if self.sweeps.back().is_some_and(|(_, end)| end.rank() != to.rank()) || from.rank() != to.rank() {
+            self.sweeps.clear();
+        }
+        if from.rank() != to.rank() {
+            return;
+        }
+        while self.sweeps.len() > memory {
+            self.sweeps.pop_front();
+        }
+        let mut step = from;
+        subtract_from(&to.u, &mut step.u);
+        subtract_from(&to.v, &mut step.v);
+        self.sweeps.push_back((step, to.clone()));
+    }
+
+    /// `end_k - sum_i gamma_i (end_{i+1} - end_i)`, gamma minimising the combined step, made feasible again.
+    fn propose(&self, problem: &Problem, products: &Products) -> Option<Factors> {
+        let m = self.sweeps.len().checked_sub(1).filter(|m| *m >= 1)?;
+        let s = self.sweeps[m].1.rank();
+        let on_u = trace(&products.g) / s as f64;
+        let on_v = trace(&products.a) / s as f64;
+        let inner = |a: &Factors, b: &Factors| on_u * problem.weighted_inner(&a.u, &b.u) + on_v * thin::inner(&a.v, &b.v);
+        let gram = Mat::from_fn(m + 1, m + 1, |i, j| if i <= j { inner(&self.sweeps[i].0, &self.sweeps[j].0) } else { 0.0 });
+        let at = |i: usize, j: usize| if i <= j { gram[(i, j)] } else { gram[(j, i)] };
+        // Weights c_i of the steps, summing to one, that minimise ||sum c_i step_i||: (S + ridge) c ~ 1.
+        let scale = (0..=m).map(|i| at(i, i)).fold(0.0f64, f64::max);
+        if !(scale > 0.0) {
+            return None;
+        }
+        let weights = minimal_combination(m + 1, at)?;
+        let mut point = Factors { u: Mat::zeros(problem.states(), s), v: Mat::zeros(problem.states(), s) };
+        for ((_, end), c) in self.sweeps.iter().zip(&weights) {
+            add_scaled(&mut point.u, &end.u, *c);
+            add_scaled(&mut point.v, &end.v, *c);
+        }
+        make_feasible(&mut point);
+        Some(point)
+    }
+}
+
+fn trace(m: &Mat) -> f64 {
+    (0..m.rows()).map(|j| m[(j, j)]).sum()
+}
+
+/// Minimiser of `c^T S c` over `sum c = 1`, through differences to the last entry and a least-squares solve that ignores
+/// directions lost in rounding.
+fn minimal_combination(n: usize, s: impl Fn(usize, usize) -> f64) -> Option<Vec<f64>> {
+    let last = n - 1;
+    // Differences e_i = step_{i+1} - step_i; scale each to unit length.
+    let m = n - 1;
+    let difference = |i: usize, j: usize| s(i + 1, j + 1) - s(i + 1, j) - s(i, j + 1) + s(i, j);
+    let norms: Vec<f64> = (0..m).map(|i| difference(i, i).max(0.0).sqrt()).collect();
+    if norms.iter().any(|n| !(*n > 0.0)) {
+        return None;
+    }
+    let normal = Mat::from_fn(m, m, |i, j| difference(i, j) / (norms[i] * norms[j]));
+    let right: Vec<f64> = (0..m).map(|i| (s(i + 1, last) - s(i, last)) / norms[i]).collect();
+    let (values, vectors) = small::symmetric_eigen(&normal)?;
+    let largest = *values.last()?;
+    let mut gamma = vec![0.0; m];
+    for k in 0..m {
+        if values[k] > 1e-9 * largest {
+            let along: f64 = (0..m).map(|i| vectors[(i, k)] * right[i]).sum::<f64>() / values[k];
+            for i in 0..m {
+                gamma[i] += along * vectors[(i, k)] / norms[i];
+            }
+        }
+    }
+    // end_k - sum gamma_i (end_{i+1} - end_i).
+    let mut weights = vec![0.0; n];
+    weights[last] = 1.0;
+    for i in 0..m {
+        weights[i + 1] -= gamma[i];
+        weights[i] += gamma[i];
+    }
+    weights.iter().all(|w| w.is_finite() && w.abs() < 1e6).then_some(weights)
+}
+
+/// `out = a - out`.
+fn subtract_from(a: &Mat, out: &mut Mat) {
+    thin::for_each_row_mut(out, |i, row| row.iter_mut().zip(a.row(i)).for_each(|(o, a)| *o = a - *o));
+}
+
+fn add_scaled(out: &mut Mat, a: &Mat, scale: f64) {
+    thin::for_each_row_mut(out, |i, row| row.iter_mut().zip(a.row(i)).for_each(|(o, a)| *o += scale * a));
+}
+
+/// Projects rows of U and columns of V onto their simplices.
+pub(crate) fn make_feasible(x: &mut Factors) {
+    thin::for_each_row_mut(&mut x.u, |_, row| {
+        if row.iter().any(|u| *u < 0.0) {
+            project(row, &mut f64::INFINITY.clone());
+        }
+    });
+    let mut vt = x.v.transposed();
+    for j in 0..vt.rows() {
+        if vt.row(j).iter().any(|v| *v < 0.0) {
+            project(vt.row_mut(j), &mut f64::INFINITY.clone());
+        }
+    }
+    vt.transpose_into(&mut x.v);
+}

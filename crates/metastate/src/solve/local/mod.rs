@@ -1,0 +1,22 @@
+//! Local solvers: each takes a feasible point and makes it better, one sweep at a time. When to stop is not theirs to say.
+
+mod fast;
+
+pub use fast::Fast;
+
+use super::problem::{Factors, Problem};
+
+/// What a sweep reports.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sweep {
+    /// F after the sweep.
+    pub value: f64,
+}
+
+/// A method that improves `(U, V)` at fixed rank.
+pub trait LocalSolver: Send {
+    /// One pass over both blocks; `x` stays feasible.
+    fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep;
+    /// Called when `x` was changed from outside (columns appended or removed): forget what was learnt on the way.
+    fn restart(&mut self);
+}

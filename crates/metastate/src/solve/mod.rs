@@ -1,0 +1,5 @@
+//! From a chain to its meta-states: the objective, local solvers, the adaptive rank algorithm and its certificate.
+
+pub mod kkt;
+pub mod local;
+pub mod problem;

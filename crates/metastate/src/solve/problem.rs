@@ -1,0 +1,166 @@
+//! The problem: `F(U, V) = 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, U row-stochastic, V
+//! column-stochastic (the paper's (4.1)). X = U V^T is never formed: all is written in `Q = P V`, `B = P^T Xi^2 U` and the
+//! Gram matrices `G = V^T V`, `A = U^T Xi^2 U`.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, Operator, thin};
+
+/// Largest number of states for which a vanishing residual is recomputed entry by entry.
+const DENSE_RESIDUAL: usize = 6000;
+
+/// The data, the weights and lambda.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    /// P.
+    pub p: &'a dyn Operator,
+    /// The diagonal of Xi.
+    pub xi: &'a [f64],
+    /// The diagonal of Xi^2.
+    pub xi2: Vec<f64>,
+    /// The price of a unit of Omega.
+    pub lambda: f64,
+    /// `||Xi P||_F^2`.
+    pub data_norm2: f64,
+}
+
+/// The two parts of F.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Objective {
+    /// `g = 1/2 ||Xi (P - U V^T)||_F^2`.
+    pub fidelity: f64,
+    /// `sum_j ||U_j|| ||V_j||`, not yet multiplied by lambda.
+    pub regularizer: f64,
+    /// `g + lambda * regularizer`.
+    pub value: f64,
+}
+
+/// `U` (`d x s`, rows sum to one) and `V` (`d x s`, columns sum to one).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Factors {
+    /// Memberships: the probability that state i acts as meta-state j.
+    pub u: Mat,
+    /// Destinations: where meta-state j goes.
+    pub v: Mat,
+}
+
+impl Factors {
+    /// Number of columns s.
+    pub fn rank(&self) -> usize {
+        self.u.cols()
+    }
+
+    /// Keeps the columns named and makes the rows of U sum to one again.
+    pub fn keep_columns(&mut self, keep: &[usize]) {
+        self.u = self.u.select_columns(keep);
+        self.v = self.v.select_columns(keep);
+        self.normalise_rows();
+    }
+
+    /// Divides each row of U by its sum; a row without mass becomes uniform.
+    pub fn normalise_rows(&mut self) {
+        thin::for_each_row_mut(&mut self.u, |_, row| {
+            let sum: f64 = row.iter().sum();
+            if sum > 0.0 {
+                row.iter_mut().for_each(|x| *x /= sum);
+            } else {
+                let share = 1.0 / row.len() as f64;
+                row.fill(share);
+            }
+        });
+    }
+}
+
+impl<'a> Problem<'a> {
+    /// Checks lambda and the sizes once, at the door.
+    pub fn new(p: &'a dyn Operator, xi: &'a [f64], lambda: f64) -> Result<Self> {
+        if !(lambda.is_finite() && lambda > 0.0) {
+            return Err(Error::Setting { name: "lambda", value: lambda.to_string(), allowed: "it must be a positive number" });
+        }
+        if xi.len() != p.states() {
+            return Err(Error::SizeMismatch { what: "the list of weights", expected: p.states(), found: xi.len() });
+        }
+        if let Some(i) = xi.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
+            return Err(Error::Setting { name: "a weight", value: format!("{} for state {i}", xi[i]), allowed: "weights must be positive" });
+        }
+        let xi2 = xi.iter().map(|w| w * w).collect();
+        Ok(Problem { p, xi, xi2, lambda, data_norm2: p.weighted_norm_squared(xi) })
+    }
+
+    /// The same data at another lambda.
+    pub fn at_lambda(&self, lambda: f64) -> Problem<'a> {
+        Problem { lambda, ..self.clone() }
+    }
+
+    /// Number of states d.
+    pub fn states(&self) -> usize {
+        self.xi.len()
+    }
+
+    /// `Q = P V`.
+    pub fn times_v(&self, v: &Mat, q: &mut Mat) {
+        self.p.apply(v, q);
+    }
+
+    /// `B = P^T Xi^2 U`; `scratch` holds `Xi^2 U`.
+    pub fn transposed_times_u(&self, u: &Mat, scratch: &mut Mat, b: &mut Mat) {
+        scratch.clone_from(u);
+        thin::for_each_row_mut(scratch, |i, row| row.iter_mut().for_each(|x| *x *= self.xi2[i]));
+        self.p.apply_transpose(scratch, b);
+    }
+
+    /// F and its parts, from scratch.
+    pub fn objective(&self, x: &Factors) -> Objective {
+        let mut q = Mat::default();
+        self.times_v(&x.v, &mut q);
+        let cross = self.weighted_inner(&q, &x.u);
+        let (a, g) = (thin::weighted_gram(&x.u, &self.xi2), thin::gram(&x.v));
+        self.objective_from(x, cross, &a, &g)
+    }
+
+    /// F from `<Xi^2 Q, U> = <B, V>`, A and G; recomputed entry by entry when the difference would be all rounding.
+    pub(crate) fn objective_from(&self, x: &Factors, cross: f64, a: &Mat, g: &Mat) -> Objective {
+        let mut fidelity = self.fidelity_from(cross, a, g);
+        if fidelity < 1e-10 * self.data_norm2 && self.states() <= DENSE_RESIDUAL {
+            fidelity = self.fidelity_by_rows(x);
+        }
+        let regularizer = regularizer(&thin::column_norms(&x.u), &diagonal_roots(g));
+        Objective { fidelity, regularizer, value: fidelity + self.lambda * regularizer }
+    }
+
+    /// `g = 1/2 ||Xi P||^2 - <B, V> + 1/2 <A, G>`.
+    pub(crate) fn fidelity_from(&self, cross: f64, a: &Mat, g: &Mat) -> f64 {
+        (0.5 * self.data_norm2 - cross + 0.5 * thin::dot(a.as_slice(), g.as_slice())).max(0.0)
+    }
+
+    /// `1/2 sum_i xi_i^2 ||p_i - V u_i||^2`, free of cancellation, `O(d^2 s)`.
+    fn fidelity_by_rows(&self, x: &Factors) -> f64 {
+        let d = self.states();
+        let residual = |rows: std::ops::Range<usize>| {
+            let mut row = vec![0.0; d];
+            rows.map(|i| {
+                for (r, v) in row.iter_mut().zip(x.v.as_slice().chunks_exact(x.rank())) {
+                    *r = -thin::dot(x.u.row(i), v);
+                }
+                self.p.row(i).for_each(d, |j, p| row[j] += p);
+                0.5 * self.xi2[i] * thin::dot(&row, &row)
+            })
+            .sum::<f64>()
+        };
+        thin::sum_blocks(d, residual, |a, b| *a += b).unwrap_or(0.0)
+    }
+
+    /// `<Xi^2 M, N>`.
+    pub fn weighted_inner(&self, m: &Mat, n: &Mat) -> f64 {
+        thin::sum_over_rows(m.rows(), |i| self.xi2[i] * thin::dot(m.row(i), n.row(i)))
+    }
+}
+
+/// `sum_j ||U_j|| ||V_j||` from the columns' norms.
+pub fn regularizer(u_norms: &[f64], v_norms: &[f64]) -> f64 {
+    thin::dot(u_norms, v_norms)
+}
+
+/// Column norms from a Gram matrix.
+pub(crate) fn diagonal_roots(g: &Mat) -> Vec<f64> {
+    (0..g.rows()).map(|j| g[(j, j)].max(0.0).sqrt()).collect()
+}
