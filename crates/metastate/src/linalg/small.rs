@@ -2,11 +2,11 @@
 //!
 //! All but the Cholesky test run on one thread, so that their last digits do not depend on the number of threads.
 
+use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::svd::ComputeSvdVectors;
 use faer::linalg::{evd, svd};
-use faer::diag::Diag;
 use faer::{MatRef, Par};
 
 use super::{Mat, thin};

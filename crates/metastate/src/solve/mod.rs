@@ -1,5 +1,7 @@
 //! From a chain to its meta-states: the objective, local solvers, the adaptive rank algorithm and its certificate.
 
+pub mod certificate;
 pub mod kkt;
 pub mod local;
 pub mod problem;
+pub mod relaxation;

@@ -80,7 +80,11 @@ impl<'a> Problem<'a> {
             return Err(Error::SizeMismatch { what: "the list of weights", expected: p.states(), found: xi.len() });
         }
         if let Some(i) = xi.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
-            return Err(Error::Setting { name: "a weight", value: format!("{} for state {i}", xi[i]), allowed: "weights must be positive" });
+            return Err(Error::Setting {
+                name: "a weight",
+                value: format!("{} for state {i}", xi[i]),
+                allowed: "weights must be positive",
+            });
         }
         let xi2 = xi.iter().map(|w| w * w).collect();
         Ok(Problem { p, xi, xi2, lambda, data_norm2: p.weighted_norm_squared(xi) })

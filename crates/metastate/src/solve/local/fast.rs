@@ -83,9 +83,8 @@ impl Fast {
                 residual_column(&mut column, bt.row(j), vt, a.row(j), j, 1.0 / curvature);
                 project(&mut column, &mut self.thresholds[j]);
                 vt.row_mut(j).copy_from_slice(&column);
-                v_norms[j] = thin::sum_blocks(column.len(), |r| thin::dot(&column[r.clone()], &column[r]), |a, b| *a += b)
-                    .unwrap_or(0.0)
-                    .sqrt();
+                v_norms[j] =
+                    thin::sum_blocks(column.len(), |r| thin::dot(&column[r.clone()], &column[r]), |a, b| *a += b).unwrap_or(0.0).sqrt();
             }
         }
         vt.transpose_into(&mut x.v);

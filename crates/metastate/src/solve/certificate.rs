@@ -1,0 +1,405 @@
+//! The certificate: a lower bound of the optimum that is really valid.
+//!
+//! For nonnegative unit u, v: `u^T W v <= ||W||_2`, so every W with `||W||_2 <= 1` is dual feasible and
+//! `D(W) = -g*(-lambda W) <= min f`, with `g*(M) = <M, P> + 1/2 ||Xi^-1 (M - rowmean(M) 1^T)||_F^2`.
+//! Any point `X = A B^T` (`X 1 = 1`) with multipliers mu gives `W = (mu 1^T - Xi^2 (X - P)) / lambda`, known by its products.
+//! Its singular values above 1 are clipped; that none is left is proven through
+//!
+//! `|| [[C, E2], [E1, R]] || <= || [[ ||C||, ||E2|| ], [ ||E1||, ||R|| ]] ||`
+//!
+//! in orthonormal bases whose leading part holds the computed singular vectors: C is clipped and small, E1 and E2 are the
+//! measured residuals of the singular vectors, and R is the rest, bounded by [`Proof`]. What is not proven to be at most 1 is
+//! divided out.
+
+use rand::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::problem::Problem;
+use super::relaxation::Relaxation;
+use crate::linalg::{Mat, small, thin};
+
+/// How the norm of the rest R was bounded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Proof {
+    /// P has an exact low-rank form and the bases span all of W: R is zero.
+    LowRank,
+    /// A Cholesky factor of `rho^2 I - R^T R` exists.
+    Cholesky,
+    /// Lanczos from a random start: the bound fails with at most this probability (Kuczynski and Wozniakowski 1992).
+    Lanczos {
+        /// Largest probability that the bound does not hold, over the random start vector.
+        failure_probability: f64,
+    },
+}
+
+/// A valid lower bound of the optimum and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DualBound {
+    /// Lower bound of `min f_lambda`.
+    pub value: f64,
+    /// Proven upper bound of `||W'||_2` after clipping; the dual point was divided by it where it exceeds 1.
+    pub norm_bound: f64,
+    /// Singular values that were clipped.
+    pub clipped: usize,
+    /// How the rest was bounded.
+    pub proof: Proof,
+}
+
+/// How much work to put into a bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Effort {
+    /// Up to this number of states the rest is bounded by a Cholesky factorisation.
+    pub cholesky_states: usize,
+    /// Lanczos steps.
+    pub lanczos_steps: usize,
+    /// Largest failure probability of the Lanczos bound.
+    pub failure_probability: f64,
+    /// Seed of the random start vectors.
+    pub seed: u64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Effort { cholesky_states: 3000, lanczos_steps: 80, failure_probability: 1e-12, seed: 0 }
+    }
+}
+
+/// `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda` as an operator.
+pub(crate) struct DualPoint<'a> {
+    pub problem: &'a Problem<'a>,
+    pub a: &'a Mat,
+    pub b: &'a Mat,
+    pub mu: &'a [f64],
+}
+
+impl DualPoint<'_> {
+    /// `W x`.
+    pub fn apply(&self, x: &Mat, out: &mut Mat) {
+        let problem = self.problem;
+        problem.p.apply(x, out);
+        let sums = thin::column_sums(x);
+        let inner = thin::cross_gram(self.b, x);
+        let mut low = Mat::default();
+        thin::product(self.a, &inner, &mut low);
+        let scale = 1.0 / problem.lambda;
+        thin::for_each_row_mut(out, |i, row| {
+            let w = problem.xi2[i];
+            for (j, o) in row.iter_mut().enumerate() {
+                *o = scale * (self.mu[i] * sums[j] + w * (*o - low[(i, j)]));
+            }
+        });
+    }
+
+    /// `W^T y`.
+    pub fn apply_transpose(&self, y: &Mat, out: &mut Mat) {
+        let problem = self.problem;
+        let mut weighted = y.clone();
+        thin::for_each_row_mut(&mut weighted, |i, row| row.iter_mut().for_each(|x| *x *= problem.xi2[i]));
+        problem.p.apply_transpose(&weighted, out);
+        let level = thin::fold_rows(y, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, y)| *s += self.mu[i] * y));
+        let inner = thin::cross_gram(self.a, &weighted);
+        let mut low = Mat::default();
+        thin::product(self.b, &inner, &mut low);
+        let scale = 1.0 / problem.lambda;
+        thin::for_each_row_mut(out, |i, row| {
+            for (j, o) in row.iter_mut().enumerate() {
+                *o = scale * (level[j] + *o - low[(i, j)]);
+            }
+        });
+    }
+
+    /// All of W, for proofs at a few thousand states.
+    fn dense(&self) -> Mat {
+        let d = self.problem.states();
+        let mut w = Mat::zeros(d, d);
+        thin::for_each_row_mut(&mut w, |i, row| {
+            let xi2 = self.problem.xi2[i];
+            for (j, x) in row.iter_mut().enumerate() {
+                *x = -thin::dot(self.a.row(i), self.b.row(j));
+            }
+            self.problem.p.row(i).for_each(d, |j, p| row[j] += p);
+            row.iter_mut().for_each(|x| *x = (self.mu[i] + xi2 * *x) / self.problem.lambda);
+        });
+        w
+    }
+}
+
+/// Orthonormal singular bases of W near and above 1, `W ~ left diag(values) right^T`, with what they miss.
+struct Leading {
+    left: Mat,
+    right: Mat,
+    values: Vec<f64>,
+    residual_left: f64,
+    residual_right: f64,
+}
+
+impl Leading {
+    /// Rayleigh-Ritz on the given bases.
+    fn new(w: &DualPoint, left: &Mat, right: &Mat) -> Option<Leading> {
+        let (left, right) = (small::orthonormalise(left), small::orthonormalise(right));
+        let (mut y, mut z) = (Mat::default(), Mat::default());
+        w.apply(&right, &mut y);
+        w.apply_transpose(&left, &mut z);
+        let (x, values, r) = small::thin_svd(&thin::cross_gram(&left, &y))?;
+        let rotate = |m: &Mat, by: &Mat| {
+            let mut out = Mat::default();
+            thin::product(m, by, &mut out);
+            out
+        };
+        // Residuals of the whole bases, also where their sizes differ: || (I - LL^T) W R || and || (I - RR^T) W^T L ||.
+        let residual = |image: &Mat, basis: &Mat| {
+            let mut inside = Mat::default();
+            thin::product(basis, &thin::cross_gram(basis, image), &mut inside);
+            let mut rest = image.clone();
+            thin::for_each_row_mut(&mut rest, |i, row| row.iter_mut().zip(inside.row(i)).for_each(|(r, x)| *r -= x));
+            small::symmetric_eigen(&thin::gram(&rest)).and_then(|(v, _)| v.last().copied()).unwrap_or(f64::INFINITY).max(0.0).sqrt()
+        };
+        Some(Leading {
+            residual_left: residual(&y, &left),
+            residual_right: residual(&z, &right),
+            left: rotate(&left, &x),
+            right: rotate(&right, &r),
+            values,
+        })
+    }
+}
+
+/// The best valid bound from the relaxation's point, and directions in which W still exceeds 1 (columns of the second
+/// matrix, right singular vectors), by which the relaxation may grow.
+pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<(DualBound, Mat)> {
+    let w = DualPoint { problem, a: &x.a, b: &x.b, mu: &x.mu };
+    let d = problem.states();
+    if let Some((left, right)) = problem.p.low_rank() {
+        let ones = Mat::from_fn(d, 1, |_, _| 1.0);
+        let mu = Mat::from_vec(d, 1, x.mu.clone()).ok()?;
+        let weighted = |m: &Mat| Mat::from_fn(d, m.cols(), |i, j| problem.xi2[i] * m[(i, j)]);
+        let leading = Leading::new(&w, &beside(&[&mu, &weighted(&x.a), &weighted(left)]), &beside(&[&ones, &x.b, right]))?;
+        let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0 + 1e-9).collect();
+        let grow = leading.right.select_columns(&over);
+        return Some((evaluate(&w, &leading, 0.0, Proof::LowRank), grow));
+    }
+    let mut leading = Leading::new(&w, &x.a, &x.b)?;
+    let mut grow = Mat::zeros(d, 0);
+    // Widen the bases by what Lanczos finds above 1 in the rest, a few times.
+    for round in 0..4 {
+        let rest = Lanczos::run(&w, &leading, effort, round);
+        let over: Vec<usize> = (0..rest.values.len()).filter(|&k| rest.values[k] > 0.98).collect();
+        if rest.values.first().is_none_or(|top| *top <= 1.0) || round == 3 || over.is_empty() {
+            let (rho, proof) = if d <= effort.cholesky_states {
+                (cholesky_bound(&w, &leading, rest.values.first().copied().unwrap_or(0.0))?, Proof::Cholesky)
+            } else {
+                (rest.bound, Proof::Lanczos { failure_probability: effort.failure_probability })
+            };
+            return Some((evaluate(&w, &leading, rho, proof), grow));
+        }
+        let above: Vec<usize> = over.iter().copied().filter(|&k| rest.values[k] > 1.0).collect();
+        grow = beside(&[&grow, &rest.right.select_columns(&above)]);
+        leading = Leading::new(
+            &w,
+            &beside(&[&leading.left, &rest.left.select_columns(&over)]),
+            &beside(&[&leading.right, &rest.right.select_columns(&over)]),
+        )?;
+    }
+    None
+}
+
+/// Matrices side by side.
+pub(crate) fn beside(parts: &[&Mat]) -> Mat {
+    let rows = parts.first().map_or(0, |p| p.rows());
+    let cols = parts.iter().map(|p| p.cols()).sum();
+    let mut out = Mat::zeros(rows, cols);
+    thin::for_each_row_mut(&mut out, |i, row| {
+        let mut at = 0;
+        for part in parts {
+            row[at..at + part.cols()].copy_from_slice(part.row(i));
+            at += part.cols();
+        }
+    });
+    out
+}
+
+/// Largest singular value of a `2 x 2` matrix with entries at least zero.
+fn norm_2x2(a: f64, b: f64, c: f64, d: f64) -> f64 {
+    let (sum, det) = (a * a + b * b + c * c + d * d, a * d - b * c);
+    (0.5 * (sum + (sum * sum - 4.0 * det * det).max(0.0).sqrt())).sqrt()
+}
+
+/// D at the clipped point, scaled as well as the proven norm allows.
+fn evaluate(w: &DualPoint, leading: &Leading, rho: f64, proof: Proof) -> DualBound {
+    let (problem, a, b) = (w.problem, w.a, w.b);
+    let lambda = problem.lambda;
+    let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0).collect();
+    let (left, right) = (leading.left.select_columns(&over), leading.right.select_columns(&over));
+    let excess: Vec<f64> = over.iter().map(|&k| leading.values[k] - 1.0).collect();
+
+    let mut q = Mat::default();
+    problem.times_v(b, &mut q);
+    let cross = problem.weighted_inner(&q, a);
+    let fit2 = problem.data_norm2 - 2.0 * cross + thin::dot(thin::weighted_gram(a, &problem.xi2).as_slice(), thin::gram(b).as_slice());
+
+    // <P, L E R^T> and its centred version: P 1 = 1, so P (R - 1 m^T) = P R - 1 m^T.
+    let mut pr = Mat::default();
+    problem.times_v(&right, &mut pr);
+    let d = problem.states() as f64;
+    let means: Vec<f64> = thin::column_sums(&right).iter().map(|s| s / d).collect();
+    let on_data: f64 =
+        thin::sum_over_rows(problem.states(), |i| left.row(i).iter().zip(pr.row(i)).zip(&excess).map(|((l, p), e)| e * l * p).sum::<f64>());
+    let left_sums = thin::column_sums(&left);
+    let centred_on_data = on_data - (0..excess.len()).map(|k| excess[k] * left_sums[k] * means[k]).sum::<f64>();
+    let mut centred = right.clone();
+    thin::for_each_row_mut(&mut centred, |_, row| row.iter_mut().zip(&means).for_each(|(r, m)| *r -= m));
+    let (al, bc) = (thin::cross_gram(a, &left), thin::cross_gram(b, &centred));
+    let on_x: f64 = (0..excess.len()).map(|k| excess[k] * (0..a.cols()).map(|l| al[(l, k)] * bc[(l, k)]).sum::<f64>()).sum();
+    let inverse: Vec<f64> = problem.xi2.iter().map(|w| 1.0 / w).collect();
+    let (ll, cc) = (thin::weighted_gram(&left, &inverse), thin::gram(&centred));
+    let clip2: f64 =
+        (0..excess.len()).map(|j| (0..excess.len()).map(|k| excess[j] * excess[k] * ll[(j, k)] * cc[(j, k)]).sum::<f64>()).sum();
+
+    // M = -lambda W' = -mu 1^T + Xi^2 (X - P) + lambda L E R^T.
+    let linear = -w.mu.iter().sum::<f64>() + (cross - problem.data_norm2) + lambda * on_data;
+    let quadratic = 0.5 * (fit2 + 2.0 * lambda * (on_x - centred_on_data) + lambda * lambda * clip2).max(0.0);
+
+    let top = leading.values.first().copied().unwrap_or(0.0).min(1.0);
+    // 1e-12: rounding in the bases and in W itself.
+    let norm = norm_2x2(top, leading.residual_right, leading.residual_left, rho) * (1.0 + 1e-12);
+    // D(z M) = -(z linear + z^2 quadratic) for z <= 1/norm; its best z may be smaller.
+    let best = if quadratic > 0.0 { -linear / (2.0 * quadratic) } else { f64::INFINITY };
+    let z = best.clamp(0.0, 1.0 / norm.max(f64::MIN_POSITIVE));
+    DualBound { value: -(z * linear + z * z * quadratic), norm_bound: norm, clipped: over.len(), proof }
+}
+
+/// Smallest tried rho such that `rho^2 I - R^T R` has a Cholesky factor: a proof that `||R|| <= rho`.
+fn cholesky_bound(w: &DualPoint, leading: &Leading, estimate: f64) -> Option<f64> {
+    let d = w.problem.states();
+    let mut rest = w.dense();
+    // R = (I - L L^T) W (I - R R^T).
+    let subtract = |m: &mut Mat, x: &Mat, y: &Mat| {
+        let yt = y.transposed();
+        let mut product = Mat::default();
+        thin::product(x, &yt, &mut product);
+        thin::for_each_row_mut(m, |i, row| row.iter_mut().zip(product.row(i)).for_each(|(m, p)| *m -= p));
+    };
+    let mut image = Mat::default();
+    thin::transposed_product(&rest, &leading.left, &mut image);
+    subtract(&mut rest, &leading.left, &image);
+    thin::product(&rest.clone(), &leading.right, &mut image);
+    subtract(&mut rest, &image, &leading.right);
+    let mut square = Mat::default();
+    thin::transposed_product(&rest, &rest, &mut square);
+    drop(rest);
+    let trace: f64 = (0..d).map(|i| square[(i, i)]).sum();
+    // Rounding of the product and of the factorisation, in the worst case (Higham 2002, Theorem 10.3).
+    let rounding = 4.0 * (d as f64 + 2.0) * f64::EPSILON * trace;
+    let mut rho = estimate * 1.002 + 1e-9;
+    for _ in 0..40 {
+        let mut shifted = square.clone();
+        shifted.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
+        for i in 0..d {
+            shifted[(i, i)] += rho * rho;
+        }
+        if small::has_cholesky_factor(&mut shifted) {
+            return Some((rho * rho + rounding).sqrt());
+        }
+        rho *= 1.02;
+    }
+    None
+}
+
+/// Golub-Kahan-Lanczos on the rest `R = (I - L L^T) W (I - R R^T)` with full reorthogonalisation.
+struct Lanczos {
+    /// Ritz values, descending.
+    values: Vec<f64>,
+    left: Mat,
+    right: Mat,
+    /// Upper bound of `||R||` with the stated failure probability.
+    bound: f64,
+}
+
+impl Lanczos {
+    fn run(w: &DualPoint, leading: &Leading, effort: &Effort, round: u64) -> Lanczos {
+        let d = w.problem.states();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(effort.seed.wrapping_mul(31).wrapping_add(round + 1));
+        let steps = effort.lanczos_steps.min(d);
+        let (mut lefts, mut rights): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
+        let (mut alphas, mut betas) = (Vec::new(), Vec::new());
+        let mut v: Vec<f64> = (0..d).map(|_| StandardNormal.sample(&mut rng)).collect();
+        remove(&mut v, &leading.right);
+        normalise(&mut v);
+        let (mut x, mut out) = (Mat::zeros(d, 1), Mat::default());
+        while lefts.len() < steps {
+            x.as_mut_slice().copy_from_slice(&v);
+            w.apply(&x, &mut out);
+            let mut u = out.as_slice().to_vec();
+            remove(&mut u, &leading.left);
+            orthogonalise(&mut u, &lefts);
+            let alpha = normalise(&mut u);
+            rights.push(v);
+            if alpha <= 1e-14 {
+                rights.pop();
+                break;
+            }
+            alphas.push(alpha);
+            x.as_mut_slice().copy_from_slice(&u);
+            lefts.push(u);
+            w.apply_transpose(&x, &mut out);
+            v = out.as_slice().to_vec();
+            remove(&mut v, &leading.right);
+            orthogonalise(&mut v, &rights);
+            let beta = normalise(&mut v);
+            betas.push(beta);
+            if beta <= 1e-14 {
+                break;
+            }
+        }
+        let m = alphas.len();
+        // R V_m = U_m T, T upper bidiagonal: alpha on the diagonal, beta above it.
+        let t = Mat::from_fn(m, m, |i, j| {
+            if i == j {
+                alphas[i]
+            } else if i + 1 == j {
+                betas[i]
+            } else {
+                0.0
+            }
+        });
+        let Some((p, values, q)) = small::thin_svd(&t).filter(|_| m > 0) else {
+            return Lanczos { values: Vec::new(), left: Mat::zeros(d, 0), right: Mat::zeros(d, 0), bound: 0.0 };
+        };
+        let wanted: Vec<usize> = (0..values.len()).take_while(|&k| values[k] > 0.9).collect();
+        let lift = |basis: &[Vec<f64>], small: &Mat| {
+            Mat::from_fn(d, wanted.len(), |i, k| (0..m).map(|l| basis[l][i] * small[(l, wanted[k])]).sum())
+        };
+        // P(lambda_max(R^T R) > theta / (1 - eps)) <= 1.648 sqrt(d) exp(-sqrt(eps) (2 m - 1)).
+        let eps = ((1.648 * (d as f64).sqrt() / effort.failure_probability).ln() / (2.0 * m as f64 - 1.0)).powi(2);
+        let bound = if eps < 1.0 { values[0] / (1.0 - eps).sqrt() } else { f64::INFINITY };
+        Lanczos { left: lift(&lefts, &p), right: lift(&rights, &q), values, bound }
+    }
+}
+
+/// `x -= Q Q^T x`.
+fn remove(x: &mut [f64], basis: &Mat) {
+    for _ in 0..2 {
+        let inner = thin::fold_rows(basis, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, q)| *s += q * x[i]));
+        for (i, x) in x.iter_mut().enumerate() {
+            *x -= thin::dot(basis.row(i), &inner);
+        }
+    }
+}
+
+fn orthogonalise(x: &mut [f64], basis: &[Vec<f64>]) {
+    for _ in 0..2 {
+        for q in basis {
+            let inner = thin::dot(q, x);
+            x.iter_mut().zip(q).for_each(|(x, q)| *x -= inner * q);
+        }
+    }
+}
+
+fn normalise(x: &mut [f64]) -> f64 {
+    let norm = thin::dot(x, x).sqrt();
+    if norm > 0.0 {
+        x.iter_mut().for_each(|x| *x /= norm);
+    }
+    norm
+}
