@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use rayon::prelude::*;
 
+use super::palm::{project_columns, project_rows};
 use super::{LocalSolver, Sweep};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes};
 use crate::linalg::{Mat, small, thin};
@@ -338,7 +339,8 @@ impl History {
             add_scaled(&mut point.u, &end.u, *c);
             add_scaled(&mut point.v, &end.v, *c);
         }
-        make_feasible(&mut point);
+        project_rows(&mut point.u);
+        project_columns(&mut point.v);
         Some(point)
     }
 }
@@ -388,20 +390,4 @@ fn subtract_from(a: &Mat, out: &mut Mat) {
 
 fn add_scaled(out: &mut Mat, a: &Mat, scale: f64) {
     thin::for_each_row_mut(out, |i, row| row.iter_mut().zip(a.row(i)).for_each(|(o, a)| *o += scale * a));
-}
-
-/// Projects rows of U and columns of V onto their simplices.
-pub(crate) fn make_feasible(x: &mut Factors) {
-    thin::for_each_row_mut(&mut x.u, |_, row| {
-        if row.iter().any(|u| *u < 0.0) {
-            project(row, &mut f64::INFINITY.clone());
-        }
-    });
-    let mut vt = x.v.transposed();
-    for j in 0..vt.rows() {
-        if vt.row(j).iter().any(|v| *v < 0.0) {
-            project(vt.row_mut(j), &mut f64::INFINITY.clone());
-        }
-    }
-    vt.transpose_into(&mut x.v);
 }

@@ -1,8 +1,11 @@
 //! Local solvers: each takes a feasible point and makes it better, one sweep at a time. When to stop is not theirs to say.
 
 mod fast;
+mod palm;
 
 pub use fast::Fast;
+pub use palm::{BbFormula, Palm, StepRule};
+pub(crate) use palm::{project_columns, project_rows};
 
 use super::problem::{Factors, Problem};
 

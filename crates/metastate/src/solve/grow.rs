@@ -1,0 +1,178 @@
+//! The global check and the appending of columns.
+//!
+//! A stationary point is optimal for the convex problem if `Omega°(W) = max u^T W v <= 1` over nonnegative unit u, v (the
+//! paper's Theorem 4.3). Where some pair exceeds 1, appending it lowers F (Theorem 5.3).
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::certificate::{DualPoint, beside};
+use super::problem::{Factors, Problem};
+use crate::linalg::{Mat, thin};
+
+/// Ascent steps from one start, at most.
+const ASCENT_STEPS: usize = 300;
+/// Directions that are multiplied by W at once.
+const DIRECTIONS_AT_ONCE: usize = 64;
+/// Two atoms with a larger inner product than this are one.
+const SAME_ATOM: f64 = 0.9;
+
+/// A pair of nonnegative unit vectors and `u^T W v`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Violation {
+    /// Left vector.
+    pub u: Vec<f64>,
+    /// Right vector.
+    pub v: Vec<f64>,
+    /// `u^T W v`.
+    pub value: f64,
+}
+
+/// Exact stopping rule: projected ascent from the solution's own columns, from single states and from random vectors.
+/// Returns the best value found (a lower bound of `Omega°(W)`) and the distinct pairs above `threshold`, best first.
+pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], random_starts: usize, seed: u64, threshold: f64) -> (f64, Vec<Violation>) {
+    let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut starts =
+        beside(&[&x.v, &random_directions(problem.states(), random_starts, &mut rng), &single_states(&w, random_starts, &mut rng)]);
+    normalise_columns(&mut starts);
+    let (u, v, values) = alternate(&w, starts);
+    let best = values.iter().copied().fold(0.0, f64::max);
+    let mut order: Vec<usize> = (0..values.len()).filter(|&k| values[k] > threshold).collect();
+    order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+    let mut found: Vec<Violation> = Vec::new();
+    for k in order {
+        let candidate = Violation { u: u.column(k), v: v.column(k), value: values[k] };
+        let same = |other: &Violation| thin::dot(&candidate.u, &other.u) * thin::dot(&candidate.v, &other.v) > SAME_ATOM;
+        if !found.iter().any(same) {
+            found.push(candidate);
+        }
+    }
+    (best, found)
+}
+
+/// Early stopping rule: `count` random directions on the nonnegative sphere, without ascent. Returns the largest
+/// `phi(v) = ||[W v]_+||` and the pair that reached it.
+pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64) -> Violation {
+    let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut best = Violation { u: Vec::new(), v: Vec::new(), value: 0.0 };
+    let mut image = Mat::default();
+    let mut left = count;
+    while left > 0 {
+        let block = left.min(DIRECTIONS_AT_ONCE);
+        left -= block;
+        let mut v = Mat::from_fn(problem.states(), block, |_, _| normal(&mut rng).abs());
+        normalise_columns(&mut v);
+        w.apply(&v, &mut image);
+        let values = keep_positive(&mut image);
+        for k in 0..block {
+            if values[k] > best.value {
+                best = Violation { u: image.column(k), v: v.column(k), value: values[k] };
+            }
+        }
+    }
+    best
+}
+
+/// `u = [W v]_+ / ||.||`, `v = [W^T u]_+ / ||.||` for all columns at once, until none gains; the value never falls.
+fn alternate(w: &DualPoint, mut v: Mat) -> (Mat, Mat, Vec<f64>) {
+    let (mut u, mut next) = (Mat::default(), Mat::default());
+    let mut values = vec![0.0; v.cols()];
+    for _ in 0..ASCENT_STEPS {
+        w.apply(&v, &mut u);
+        keep_positive(&mut u);
+        w.apply_transpose(&u, &mut next);
+        let found = keep_positive(&mut next);
+        std::mem::swap(&mut v, &mut next);
+        let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + 1e-9) || *new == 0.0);
+        values = found;
+        if settled {
+            break;
+        }
+    }
+    (u, v, values)
+}
+
+fn normal(rng: &mut impl Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+/// Random points of the nonnegative sphere, from nearly even ones to ones that live on few states: plain Gaussian
+/// directions all lie near the uniform one when d is large.
+fn random_directions(d: usize, count: usize, rng: &mut impl Rng) -> Mat {
+    let spread: Vec<f64> = (0..count).map(|k| 1.0 + 4.0 * k as f64 / count.max(1) as f64).collect();
+    Mat::from_fn(d, count, |_, k| (spread[k] * normal(rng)).exp())
+}
+
+/// `[W^T e_i]_+` for random states i.
+fn single_states(w: &DualPoint, count: usize, rng: &mut impl Rng) -> Mat {
+    let d = w.problem.states();
+    let mut states = Mat::zeros(d, count);
+    for k in 0..count {
+        states[(rng.random_range(0..d), k)] = 1.0;
+    }
+    let mut image = Mat::default();
+    w.apply_transpose(&states, &mut image);
+    thin::for_each_row_mut(&mut image, |_, row| row.iter_mut().for_each(|x| *x = x.max(0.0)));
+    image
+}
+
+/// `[.]_+`, columns scaled to length one; their lengths.
+fn keep_positive(m: &mut Mat) -> Vec<f64> {
+    thin::for_each_row_mut(m, |_, row| row.iter_mut().for_each(|x| *x = x.max(0.0)));
+    normalise_columns(m)
+}
+
+fn normalise_columns(m: &mut Mat) -> Vec<f64> {
+    let norms = thin::column_norms(m);
+    thin::for_each_row_mut(m, |_, row| {
+        for (x, n) in row.iter_mut().zip(&norms) {
+            *x = if *n > 0.0 { *x / n } else { 0.0 };
+        }
+    });
+    norms
+}
+
+/// How columns are appended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Append {
+    /// At most this many at once; the paper appends one.
+    pub at_once: usize,
+    /// Relative decrease of F that the backtracked kappa must reach (the paper: 1e-5).
+    pub decrease: f64,
+    /// Below this kappa the point is called stationary (the paper: 1e-8).
+    pub smallest_kappa: f64,
+}
+
+/// `U <- [diag(1 - sum_k kappa u_k) U, kappa u_k]`, `V <- [V, v_k / sum(v_k)]` (the paper's (5.6)), kappa halved until F has
+/// fallen enough; `None` when kappa ends below the smallest.
+pub fn append(problem: &Problem, x: &Factors, violations: &[Violation], settings: &Append) -> Option<Factors> {
+    let (d, s) = (problem.states(), x.rank());
+    let chosen = &violations[..violations.len().min(settings.at_once)];
+    let before = problem.objective(x).value;
+    let mut load = vec![0.0; d];
+    for c in chosen {
+        load.iter_mut().zip(&c.u).for_each(|(l, u)| *l += u);
+    }
+    let highest = load.iter().copied().fold(0.0, f64::max);
+    if !(highest > 0.0) {
+        return None;
+    }
+    let sums: Vec<f64> = chosen.iter().map(|c| c.v.iter().sum()).collect();
+    let v = Mat::from_fn(d, s + chosen.len(), |i, j| if j < s { x.v[(i, j)] } else { chosen[j - s].v[i] / sums[j - s] });
+    let mut kappa = 1.0 / highest;
+    while kappa >= settings.smallest_kappa {
+        let u = Mat::from_fn(d, s + chosen.len(), |i, j| {
+            if j < s { (1.0 - kappa * load[i]).max(0.0) * x.u[(i, j)] } else { kappa * chosen[j - s].u[i] }
+        });
+        let mut longer = Factors { u, v: v.clone() };
+        longer.normalise_rows();
+        if problem.objective(&longer).value < (1.0 - settings.decrease) * before {
+            return Some(longer);
+        }
+        kappa *= 0.5;
+    }
+    None
+}

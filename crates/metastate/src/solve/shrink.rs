@@ -1,0 +1,73 @@
+//! Removing redundant dimensions (the paper's section 5.2.3). If `sum_j alpha_j U_j V_j^T = 0`, columns can be merged without
+//! changing X. The atoms' Gram matrix `H = (U^T Xi^2 U) o (V^T V)` has such alphas as its null vectors; for near-null ones,
+//! a vertex of `{theta : N theta <= 1}` (columns of N the alphas) zeroes as many columns at once.
+
+use microlp::{ComparisonOp, OptimizationDirection};
+
+use super::problem::{Factors, Problem};
+use crate::linalg::{Mat, small, thin};
+
+/// A multiplier `1 - (N theta)_j` below this counts as zero.
+const VANISHED: f64 = 1e-9;
+
+/// Tries to remove as many columns as `||Xi Delta||_F <= epsilon` allows, `Delta = sum_j (N theta)_j U_j V_j^T`.
+/// Returns the shorter factors, or `None` if no column can go.
+pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64) -> Option<Factors> {
+    let s = x.rank();
+    if s < 2 {
+        return None;
+    }
+    let (a, g) = (thin::weighted_gram(&x.u, &problem.xi2), thin::gram(&x.v));
+    let atoms = Mat::from_fn(s, s, |j, k| a[(j, k)] * g[(j, k)]);
+    let (values, vectors) = small::symmetric_eigen(&atoms)?;
+    // With unit alphas and some entry of N theta equal to one, ||N theta|| >= 1: an eigenvalue above epsilon^2 cannot be in.
+    let mut null = values.iter().take(s - 1).take_while(|v| **v <= epsilon * epsilon).count();
+    while null > 0 {
+        if let Some(rest) = vertex(&vectors, null, &atoms)
+            && dropped_norm(&rest, &atoms) <= epsilon
+        {
+            let keep: Vec<usize> = (0..s).filter(|&j| rest[j] > VANISHED).collect();
+            if !keep.is_empty() && keep.len() < s {
+                let mut shorter = x.clone();
+                thin::for_each_row_mut(&mut shorter.u, |_, row| row.iter_mut().zip(&rest).for_each(|(u, r)| *u *= r));
+                shorter.keep_columns(&keep);
+                return Some(shorter);
+            }
+        }
+        // Near-null vectors of the larger eigenvalues spoilt it: try with fewer.
+        null = if null > 8 { null * 3 / 4 } else { null - 1 };
+    }
+    None
+}
+
+/// `||Xi Delta||_F` for the multipliers `1 - N theta` kept.
+fn dropped_norm(rest: &[f64], atoms: &Mat) -> f64 {
+    let gone: Vec<f64> = rest.iter().map(|r| 1.0 - r).collect();
+    let mut image = vec![0.0; gone.len()];
+    thin::row_times(&gone, atoms, &mut image);
+    thin::dot(&gone, &image).max(0.0).sqrt()
+}
+
+/// A vertex of `{theta : N theta <= 1}` where N holds the first `null` eigenvectors; returns `1 - N theta >= 0`, with at least
+/// `null` zeros. The linear program prefers to remove light atoms: it maximises `sum_j (N theta)_j / ||atom_j||`.
+fn vertex(vectors: &Mat, null: usize, atoms: &Mat) -> Option<Vec<f64>> {
+    let s = vectors.rows();
+    let lightest: Vec<f64> = (0..s).map(|j| 1.0 / atoms[(j, j)].max(f64::MIN_POSITIVE).sqrt()).collect();
+    let scale = lightest.iter().copied().fold(0.0, f64::max);
+    let mut program = microlp::Problem::new(OptimizationDirection::Maximize);
+    let theta: Vec<_> = (0..null)
+        .map(|k| {
+            let gain: f64 = (0..s).map(|j| vectors[(j, k)] * lightest[j] / scale).sum();
+            program.add_var(gain, (f64::NEG_INFINITY, f64::INFINITY))
+        })
+        .collect();
+    for j in 0..s {
+        let terms: Vec<_> = theta.iter().enumerate().map(|(k, t)| (*t, vectors[(j, k)])).collect();
+        program.add_constraint(terms.as_slice(), ComparisonOp::Le, 1.0);
+    }
+    let solution = program.solve().ok()?.into_solution().ok()?;
+    let rest: Vec<f64> =
+        (0..s).map(|j| 1.0 - theta.iter().enumerate().map(|(k, t)| vectors[(j, k)] * solution.var_value(*t)).sum::<f64>()).collect();
+    // The crate's answer is checked, not believed.
+    rest.iter().all(|r| r.is_finite() && *r >= -1e-7).then(|| rest.into_iter().map(|r| r.max(0.0)).collect())
+}

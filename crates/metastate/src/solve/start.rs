@@ -1,0 +1,76 @@
+//! Where the solver starts: a random point as in the paper, or the spectral start, which takes the relaxation's solution
+//! `X = A B^T` and writes it with memberships.
+
+use rand::SeedableRng;
+use rand_distr::{Distribution, Exp1};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::local::{project_columns, project_rows};
+use super::problem::{Factors, Problem};
+use super::relaxation::Relaxation;
+use crate::linalg::{Mat, small, thin};
+
+/// Rows of U and columns of V uniform on their simplices.
+pub fn random(problem: &Problem, rank: usize, seed: u64) -> Factors {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut draw = |_: usize, _: usize| -> f64 { Exp1.sample(&mut rng) };
+    let d = problem.states();
+    let mut x = Factors { u: Mat::from_fn(d, rank, &mut draw), v: Mat::from_fn(d, rank, &mut draw) };
+    x.normalise_rows();
+    let sums = thin::column_sums(&x.v);
+    thin::for_each_row_mut(&mut x.v, |_, row| row.iter_mut().zip(&sums).for_each(|(v, s)| *v /= s));
+    x
+}
+
+/// Rows of A lie in the plane `a . (B^T 1) = 1`, inside the convex hull of the meta-states. The outermost rows (successive
+/// projections) stand in for the meta-states; memberships are the coordinates with respect to them.
+pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
+    let k = rank.min(x.rank());
+    // The leading k directions of X: columns of B are orthogonal and sorted by length.
+    let leading: Vec<usize> = (0..k).collect();
+    let (a, b) = (x.a.select_columns(&leading), x.b.select_columns(&leading));
+    let anchors = successive_projections(&a, k);
+    let k = anchors.len();
+    let vertices = Mat::from_fn(k, a.cols(), |l, j| a[(anchors[l], j)]);
+    // u_i = vertices^-T a_i, through the pseudo-inverse.
+    let (p, s, q) = small::thin_svd(&vertices)?;
+    let inverse = {
+        let scaled = Mat::from_fn(q.rows(), s.len(), |i, l| if s[l] > 1e-10 * s[0] { q[(i, l)] / s[l] } else { 0.0 });
+        let mut m = Mat::default();
+        thin::product(&scaled, &p.transposed(), &mut m);
+        m
+    };
+    let (mut u, mut v) = (Mat::default(), Mat::default());
+    thin::product(&a, &inverse, &mut u);
+    thin::product(&b, &vertices.transposed(), &mut v);
+    project_rows(&mut u);
+    project_columns(&mut v);
+    Some(Factors { u, v })
+}
+
+/// Row numbers of the longest row, then the longest after projecting that one out, and so on.
+fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
+    let mut rest = a.clone();
+    let mut chosen = Vec::new();
+    let mut first = None;
+    for _ in 0..count {
+        let (mut best, mut longest) = (0, 0.0);
+        for i in 0..rest.rows() {
+            let length = thin::dot(rest.row(i), rest.row(i));
+            if length > longest {
+                (best, longest) = (i, length);
+            }
+        }
+        let reference = *first.get_or_insert(longest);
+        if !(longest > 1e-12 * reference) {
+            break;
+        }
+        chosen.push(best);
+        let direction: Vec<f64> = rest.row(best).iter().map(|x| x / longest.sqrt()).collect();
+        thin::for_each_row_mut(&mut rest, |_, row| {
+            let along = thin::dot(row, &direction);
+            row.iter_mut().zip(&direction).for_each(|(x, d)| *x -= along * d);
+        });
+    }
+    chosen
+}
