@@ -60,14 +60,7 @@ impl Ledger {
     }
 
     /// Adds to the entry with this reason and unit, or begins it. A count of zero leaves no trace.
-    pub fn add<E: Into<String>>(
-        &mut self,
-        reason: &str,
-        unit: LedgerUnit,
-        count: u64,
-        weight: f64,
-        examples: impl IntoIterator<Item = E>,
-    ) {
+    pub fn add<E: Into<String>>(&mut self, reason: &str, unit: LedgerUnit, count: u64, weight: f64, examples: impl IntoIterator<Item = E>) {
         if count == 0 && weight == 0.0 {
             return;
         }

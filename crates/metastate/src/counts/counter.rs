@@ -30,8 +30,16 @@ pub struct TransitionCounter {
 #[derive(Debug, Clone)]
 enum Store {
     /// `side x side` cells. `filled` bounds every cell, so that none can overflow unseen.
-    Table { side: usize, cells: Vec<u32>, filled: u64, spilled: Runs },
-    Chunks { waiting: Vec<u64>, runs: Runs },
+    Table {
+        side: usize,
+        cells: Vec<u32>,
+        filled: u64,
+        spilled: Runs,
+    },
+    Chunks {
+        waiting: Vec<u64>,
+        runs: Runs,
+    },
 }
 
 impl TransitionCounter {

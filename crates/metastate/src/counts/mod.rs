@@ -87,7 +87,7 @@ impl Counts {
         Ok(Counts { index, csr, lag, mode, transitions, ledger })
     }
 
-    /// States that the lag is stated for: sets lag and mode of counts that were made elsewhere.
+    /// Says at which lag and how these counts were made, when that happened elsewhere.
     pub fn with_lag(mut self, lag: usize, mode: CountMode) -> Result<Self> {
         TransitionCounter::new(lag, mode)?;
         self.lag = lag;
