@@ -51,17 +51,26 @@ pub struct DualBound {
 pub struct Effort {
     /// Up to this number of states the rest is bounded by a Cholesky factorisation.
     pub cholesky_states: usize,
-    /// Lanczos steps.
+    /// Lanczos steps at first.
     pub lanczos_steps: usize,
+    /// Lanczos steps at most, where more would prove more.
+    pub most_lanczos_steps: usize,
     /// Largest failure probability of the Lanczos bound.
     pub failure_probability: f64,
     /// Seed of the random start vectors.
     pub seed: u64,
 }
 
+impl Effort {
+    /// Enough to steer by: no factorisation, few steps.
+    pub fn light(&self) -> Effort {
+        Effort { cholesky_states: 0, lanczos_steps: 24, most_lanczos_steps: 24, ..*self }
+    }
+}
+
 impl Default for Effort {
     fn default() -> Self {
-        Effort { cholesky_states: 3000, lanczos_steps: 80, failure_probability: 1e-12, seed: 0 }
+        Effort { cholesky_states: 3000, lanczos_steps: 60, most_lanczos_steps: 480, failure_probability: 1e-12, seed: 0 }
     }
 }
 
@@ -183,13 +192,14 @@ pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<
     let mut grow = Mat::zeros(d, 0);
     // Widen the bases by what Lanczos finds above 1 in the rest, a few times.
     for round in 0..4 {
-        let rest = Lanczos::run(&w, &leading, effort, round);
+        let rest = Lanczos::run(&w, &leading, effort, round, effort.lanczos_steps);
         let over: Vec<usize> = (0..rest.values.len()).filter(|&k| rest.values[k] > 0.98).collect();
         if rest.values.first().is_none_or(|top| *top <= 1.0) || round == 3 || over.is_empty() {
             let (rho, proof) = if d <= effort.cholesky_states {
                 (cholesky_bound(&w, &leading, rest.values.first().copied().unwrap_or(0.0))?, Proof::Cholesky)
             } else {
-                (rest.bound, Proof::Lanczos { failure_probability: effort.failure_probability })
+                let proof = Proof::Lanczos { failure_probability: effort.failure_probability };
+                (prove_by_lanczos(&w, &leading, effort, rest, round), proof)
             };
             return Some((evaluate(&w, &leading, rho, proof), grow));
         }
@@ -227,46 +237,65 @@ fn norm_2x2(a: f64, b: f64, c: f64, d: f64) -> f64 {
 
 /// D at the clipped point, scaled as well as the proven norm allows.
 fn evaluate(w: &DualPoint, leading: &Leading, rho: f64, proof: Proof) -> DualBound {
-    let (problem, a, b) = (w.problem, w.a, w.b);
-    let lambda = problem.lambda;
     let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0).collect();
-    let (left, right) = (leading.left.select_columns(&over), leading.right.select_columns(&over));
     let excess: Vec<f64> = over.iter().map(|&k| leading.values[k] - 1.0).collect();
-
-    let mut q = Mat::default();
-    problem.times_v(b, &mut q);
-    let cross = problem.weighted_inner(&q, a);
-    let fit2 = problem.data_norm2 - 2.0 * cross + thin::dot(thin::weighted_gram(a, &problem.xi2).as_slice(), thin::gram(b).as_slice());
-
-    // <P, L E R^T> and its centred version: P 1 = 1, so P (R - 1 m^T) = P R - 1 m^T.
-    let mut pr = Mat::default();
-    problem.times_v(&right, &mut pr);
-    let d = problem.states() as f64;
-    let means: Vec<f64> = thin::column_sums(&right).iter().map(|s| s / d).collect();
-    let on_data: f64 =
-        thin::sum_over_rows(problem.states(), |i| left.row(i).iter().zip(pr.row(i)).zip(&excess).map(|((l, p), e)| e * l * p).sum::<f64>());
-    let left_sums = thin::column_sums(&left);
-    let centred_on_data = on_data - (0..excess.len()).map(|k| excess[k] * left_sums[k] * means[k]).sum::<f64>();
-    let mut centred = right.clone();
-    thin::for_each_row_mut(&mut centred, |_, row| row.iter_mut().zip(&means).for_each(|(r, m)| *r -= m));
-    let (al, bc) = (thin::cross_gram(a, &left), thin::cross_gram(b, &centred));
-    let on_x: f64 = (0..excess.len()).map(|k| excess[k] * (0..a.cols()).map(|l| al[(l, k)] * bc[(l, k)]).sum::<f64>()).sum();
-    let inverse: Vec<f64> = problem.xi2.iter().map(|w| 1.0 / w).collect();
-    let (ll, cc) = (thin::weighted_gram(&left, &inverse), thin::gram(&centred));
-    let clip2: f64 =
-        (0..excess.len()).map(|j| (0..excess.len()).map(|k| excess[j] * excess[k] * ll[(j, k)] * cc[(j, k)]).sum::<f64>()).sum();
-
-    // M = -lambda W' = -mu 1^T + Xi^2 (X - P) + lambda L E R^T.
-    let linear = -w.mu.iter().sum::<f64>() + (cross - problem.data_norm2) + lambda * on_data;
-    let quadratic = 0.5 * (fit2 + 2.0 * lambda * (on_x - centred_on_data) + lambda * lambda * clip2).max(0.0);
-
+    let conjugate = Conjugate::new(w, &leading.left.select_columns(&over), &leading.right.select_columns(&over), &excess);
     let top = leading.values.first().copied().unwrap_or(0.0).min(1.0);
     // 1e-12: rounding in the bases and in W itself.
     let norm = norm_2x2(top, leading.residual_right, leading.residual_left, rho) * (1.0 + 1e-12);
-    // D(z M) = -(z linear + z^2 quadratic) for z <= 1/norm; its best z may be smaller.
-    let best = if quadratic > 0.0 { -linear / (2.0 * quadratic) } else { f64::INFINITY };
-    let z = best.clamp(0.0, 1.0 / norm.max(f64::MIN_POSITIVE));
-    DualBound { value: -(z * linear + z * z * quadratic), norm_bound: norm, clipped: over.len(), proof }
+    DualBound { value: conjugate.best_dual_value(norm), norm_bound: norm, clipped: over.len(), proof }
+}
+
+/// `g*(z M) = z linear + z^2 quadratic` at `M = -lambda (W - L diag(e) R^T)`.
+pub(crate) struct Conjugate {
+    linear: f64,
+    quadratic: f64,
+}
+
+impl Conjugate {
+    /// M = -mu 1^T + Xi^2 (X - P) + lambda L E R^T; its rows are centred by centring R, because `X 1 = P 1 = 1`.
+    pub fn new(w: &DualPoint, left: &Mat, right: &Mat, excess: &[f64]) -> Self {
+        let (problem, a, b) = (w.problem, w.a, w.b);
+        let (d, lambda, k) = (problem.states(), problem.lambda, excess.len());
+        let mut q = Mat::default();
+        problem.times_v(b, &mut q);
+        let cross = problem.weighted_inner(&q, a);
+        let gram = thin::dot(thin::weighted_gram(a, &problem.xi2).as_slice(), thin::gram(b).as_slice());
+        let fit2 = problem.data_norm2 - 2.0 * cross + gram;
+
+        // <P, L E R^T>, and with R centred: P (R - 1 m^T) = P R - 1 m^T.
+        let mut pr = Mat::default();
+        problem.times_v(right, &mut pr);
+        let means: Vec<f64> = thin::column_sums(right).iter().map(|s| s / d as f64).collect();
+        let on_data = thin::sum_over_rows(d, |i| (0..k).map(|j| excess[j] * left[(i, j)] * pr[(i, j)]).sum::<f64>());
+        let left_sums = thin::column_sums(left);
+        let centred_on_data = on_data - (0..k).map(|j| excess[j] * left_sums[j] * means[j]).sum::<f64>();
+        let mut centred = right.clone();
+        thin::for_each_row_mut(&mut centred, |_, row| row.iter_mut().zip(&means).for_each(|(r, m)| *r -= m));
+
+        // <X, L E C^T> and ||Xi^-1 L E C^T||^2.
+        let (al, bc) = (thin::cross_gram(a, left), thin::cross_gram(b, &centred));
+        let on_x: f64 = (0..k).map(|j| excess[j] * (0..a.cols()).map(|l| al[(l, j)] * bc[(l, j)]).sum::<f64>()).sum();
+        let inverse: Vec<f64> = problem.xi2.iter().map(|w| 1.0 / w).collect();
+        let (ll, cc) = (thin::weighted_gram(left, &inverse), thin::gram(&centred));
+        let clip2: f64 = (0..k).map(|i| (0..k).map(|j| excess[i] * excess[j] * ll[(i, j)] * cc[(i, j)]).sum::<f64>()).sum();
+
+        Conjugate {
+            linear: -w.mu.iter().sum::<f64>() + (cross - problem.data_norm2) + lambda * on_data,
+            quadratic: 0.5 * (fit2 + 2.0 * lambda * (on_x - centred_on_data) + lambda * lambda * clip2).max(0.0),
+        }
+    }
+
+    /// `-g*(M / norm)`.
+    pub fn dual_value(&self, norm: f64) -> f64 {
+        -(self.linear / norm + self.quadratic / (norm * norm))
+    }
+
+    /// Any scale up to `1 / norm` is feasible: the best of them.
+    fn best_dual_value(&self, norm: f64) -> f64 {
+        let best = if self.quadratic > 0.0 { -2.0 * self.quadratic / self.linear } else { 0.0 };
+        self.dual_value(if best.is_finite() { norm.max(best) } else { norm })
+    }
 }
 
 /// Smallest tried rho such that `rho^2 I - R^T R` has a Cholesky factor: a proof that `||R|| <= rho`.
@@ -306,6 +335,17 @@ fn cholesky_bound(w: &DualPoint, leading: &Leading, estimate: f64) -> Option<f64
     None
 }
 
+/// More steps as long as the estimate is below 1 but its bound is not.
+fn prove_by_lanczos(w: &DualPoint, leading: &Leading, effort: &Effort, first: Lanczos, round: u64) -> f64 {
+    let mut steps = effort.lanczos_steps;
+    let mut run = first;
+    while run.bound > 1.0 && run.values.first().is_some_and(|top| *top < 0.999) && steps < effort.most_lanczos_steps {
+        steps = (2 * steps).min(effort.most_lanczos_steps);
+        run = Lanczos::run(w, leading, effort, round, steps);
+    }
+    run.bound
+}
+
 /// Golub-Kahan-Lanczos on the rest `R = (I - L L^T) W (I - R R^T)` with full reorthogonalisation.
 struct Lanczos {
     /// Ritz values, descending.
@@ -317,10 +357,10 @@ struct Lanczos {
 }
 
 impl Lanczos {
-    fn run(w: &DualPoint, leading: &Leading, effort: &Effort, round: u64) -> Lanczos {
+    fn run(w: &DualPoint, leading: &Leading, effort: &Effort, round: u64, steps: usize) -> Lanczos {
         let d = w.problem.states();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(effort.seed.wrapping_mul(31).wrapping_add(round + 1));
-        let steps = effort.lanczos_steps.min(d);
+        let steps = steps.min(d);
         let (mut lefts, mut rights): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
         let (mut alphas, mut betas) = (Vec::new(), Vec::new());
         let mut v: Vec<f64> = (0..d).map(|_| StandardNormal.sample(&mut rng)).collect();

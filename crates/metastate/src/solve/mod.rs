@@ -1,10 +1,24 @@
 //! From a chain to its meta-states: the objective, local solvers, the adaptive rank algorithm and its certificate.
 
+mod adaptive;
 pub mod certificate;
+pub mod errors;
 pub mod grow;
 pub mod kkt;
 pub mod local;
+mod observe;
 pub mod problem;
 pub mod relaxation;
+mod settings;
 pub mod shrink;
+mod solution;
 pub mod start;
+
+pub use adaptive::{Snapshot, resume, solve};
+pub use certificate::{DualBound, Effort, Proof};
+pub use kkt::LocalErrors;
+pub use local::BbFormula;
+pub use observe::{Control, Event, Observer, Phase, Progress, Silent};
+pub use problem::{Factors, Objective, Problem};
+pub use settings::{LocalStop, Redundancy, Settings, Solver, Start, StopRule};
+pub use solution::{Errors, Solution, Status};

@@ -7,10 +7,14 @@
 //! Its near-solutions give the dual points that `certificate` turns into valid bounds, and good starts for the solver:
 //! on planted chains the two optima agree to about 1e-5.
 
+use rand::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
+use super::certificate::{DualBound, Effort, beside, dual_bound};
+use super::problem::Problem;
 use crate::linalg::{Mat, small, thin};
-use crate::solve::problem::Problem;
 
 /// Singular values below this share of the largest are dropped.
 const NEGLIGIBLE: f64 = 1e-9;
@@ -24,8 +28,6 @@ pub struct Relaxation {
     pub b: Mat,
     /// One multiplier a row: `grad g(X) B - mu (B^T 1)^T + lambda A = 0`.
     pub mu: Vec<f64>,
-    /// `1/2 ||Xi (P - X)||^2 + lambda ||X||_*`, at the last balanced point.
-    pub value: f64,
     /// Singular values of X at the last balanced point.
     pub spectrum: Vec<f64>,
 }
@@ -46,7 +48,7 @@ impl Relaxation {
     /// One sweep: A, B, balance, A. F of the relaxation does not rise.
     pub fn sweep(&mut self, problem: &Problem) {
         self.update_b(problem);
-        self.balance(problem);
+        self.balance();
         self.update_a(problem);
     }
 
@@ -113,7 +115,7 @@ impl Relaxation {
     }
 
     /// Singular value decomposition of `A B^T` through the Gram matrices, split evenly between the factors.
-    fn balance(&mut self, problem: &Problem) {
+    fn balance(&mut self) {
         let (Some((left, left_inverse)), Some((right, right_inverse))) = (gram_root(&thin::gram(&self.a)), gram_root(&thin::gram(&self.b)))
         else {
             return;
@@ -134,12 +136,65 @@ impl Relaxation {
         self.a = a;
         self.b = b;
         self.spectrum = s[..keep].to_vec();
-        let mut q = Mat::default();
-        problem.times_v(&self.b, &mut q);
-        let cross = problem.weighted_inner(&q, &self.a);
-        let fidelity = problem.fidelity_from(cross, &thin::weighted_gram(&self.a, &problem.xi2), &thin::gram(&self.b));
-        self.value = fidelity + problem.lambda * self.spectrum.iter().sum::<f64>();
     }
+}
+
+/// Sweeps between two looks at the bound.
+const SWEEPS_A_LOOK: usize = 4;
+/// Looks at the bound, at most.
+const LOOKS: usize = 40;
+/// The relaxation counts as solved when its bound rises by less than this share from look to look.
+const SETTLED: f64 = 1e-7;
+
+/// Solves the relaxation: sweeps, and new directions where W exceeds 1, until the bound settles. `watch` is told of every
+/// bound and may end it by returning false. Returns the point with the best bound.
+pub fn solve(
+    problem: &Problem,
+    start: Mat,
+    max_rank: usize,
+    effort: &Effort,
+    mut watch: impl FnMut(usize, f64) -> bool,
+) -> Option<(Relaxation, DualBound)> {
+    let mut x = Relaxation::from_row_space(problem, start);
+    let mut best: Option<(Relaxation, DualBound)> = None;
+    let mut quiet = 0;
+    for _ in 0..LOOKS {
+        (0..SWEEPS_A_LOOK).for_each(|_| x.sweep(problem));
+        let (bound, grow) = dual_bound(problem, &x, effort)?;
+        let before = best.as_ref().map_or(f64::NEG_INFINITY, |(_, b)| b.value);
+        let gain = bound.value - before;
+        if gain > 0.0 {
+            best = Some((x.clone(), bound.clone()));
+        }
+        if !watch(x.rank(), bound.value.max(before)) {
+            break;
+        }
+        let room = max_rank.saturating_sub(x.rank()).min(grow.cols());
+        if room > 0 && problem.p.low_rank().is_none() {
+            let shortest = x.spectrum.last().copied().unwrap_or(1.0).sqrt();
+            x.append(problem, &grow.select_columns(&(0..room).collect::<Vec<_>>()), shortest);
+            quiet = 0;
+        } else {
+            quiet = if gain > SETTLED * bound.value.abs() { 0 } else { quiet + 1 };
+        }
+        if quiet >= 1 {
+            break;
+        }
+    }
+    best
+}
+
+/// A first row space: the constant vector and `P^T Xi^2` times random vectors.
+pub fn random_row_space(problem: &Problem, rank: usize, seed: u64) -> Mat {
+    let d = problem.states();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let random = Mat::from_fn(d, rank.min(d).saturating_sub(1).max(1), |_, _| StandardNormal.sample(&mut rng));
+    let (mut scratch, mut image) = (Mat::default(), Mat::default());
+    problem.transposed_times_u(&random, &mut scratch, &mut image);
+    let ones = Mat::from_fn(d, 1, |_, _| 1.0);
+    // Comparable lengths, so that none is dropped as negligible.
+    let image = small::orthonormalise(&image);
+    beside(&[&ones, &image])
 }
 
 /// `R` and `R^-1` (on the numerical range) with `G = R R^T`.

@@ -5,6 +5,7 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::certificate::beside;
 use super::local::{project_columns, project_rows};
 use super::problem::{Factors, Problem};
 use super::relaxation::Relaxation;
@@ -73,4 +74,18 @@ fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
         });
     }
     chosen
+}
+
+/// Adds random columns with little weight until there are `rank`.
+pub fn widen(problem: &Problem, x: Factors, rank: usize, seed: u64) -> Factors {
+    let have = x.rank();
+    let extra = random(problem, rank - have, seed);
+    let share = (rank - have) as f64 / rank as f64;
+    let mut u = beside(&[&x.u, &extra.u]);
+    thin::for_each_row_mut(&mut u, |_, row| {
+        let (old, new) = row.split_at_mut(have);
+        old.iter_mut().for_each(|u| *u *= 1.0 - share);
+        new.iter_mut().for_each(|u| *u *= share);
+    });
+    Factors { u, v: beside(&[&x.v, &extra.v]) }
 }

@@ -22,4 +22,6 @@ pub trait LocalSolver: Send {
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep;
     /// Called when `x` was changed from outside (columns appended or removed): forget what was learnt on the way.
     fn restart(&mut self);
+    /// Ends a local solve: leaves the best point since the last restart in `x`. Nothing to do where F never rises.
+    fn settle(&mut self, _x: &mut Factors) {}
 }

@@ -78,6 +78,8 @@ pub struct Palm {
     u: Block,
     v: Block,
     products: Products,
+    /// F may rise within the search's window, so the lowest point is kept.
+    best: Option<(f64, Factors)>,
 }
 
 /// A projected step that was accepted.
@@ -91,7 +93,7 @@ struct Accepted {
 impl Palm {
     /// A solver with the given step rule.
     pub fn new(rule: StepRule) -> Self {
-        Palm { rule, iteration: 0, u: Block::default(), v: Block::default(), products: Products::default() }
+        Palm { rule, iteration: 0, u: Block::default(), v: Block::default(), products: Products::default(), best: None }
     }
 
     /// Shrinks the step until the search is satisfied.
@@ -135,6 +137,12 @@ impl Palm {
 impl LocalSolver for Palm {
     fn restart(&mut self) {
         *self = Palm::new(self.rule);
+    }
+
+    fn settle(&mut self, x: &mut Factors) {
+        if let Some((_, best)) = self.best.take() {
+            *x = best;
+        }
     }
 
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
@@ -216,6 +224,9 @@ impl LocalSolver for Palm {
         x.v = taken.next;
         self.products = Products { b, scratch, ..Default::default() };
         self.iteration += 1;
+        if self.best.as_ref().is_none_or(|(value, _)| taken.value < *value) {
+            self.best = Some((taken.value, x.clone()));
+        }
         Sweep { value: taken.value }
     }
 }

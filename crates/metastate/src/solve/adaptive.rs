@@ -1,0 +1,421 @@
+//! The paper's Algorithm 1: solve locally, remove redundant columns, check globally, append columns, and again; with the
+//! relaxation in front of it, which supplies the start and the lower bound, and the certificate behind it.
+
+use super::certificate::{DualBound, dual_bound};
+use super::errors;
+use super::grow::{self, Append};
+use super::kkt::{LocalErrors, Products, multiplier_and_errors};
+use super::local::{Fast, LocalSolver, Palm, StepRule};
+use super::observe::{Control, Event, Observer, Phase, Progress};
+use super::problem::{Factors, Problem};
+use super::relaxation::{self, Relaxation};
+use super::settings::{LocalStop, Redundancy, Settings, Solver, Start, StopRule};
+use super::shrink;
+use super::solution::{Errors, Solution, Status};
+use super::start;
+use crate::error::Result;
+use crate::linalg::{Mat, thin};
+
+/// Sweeps after which the local solver forgets its history, so that a run can be taken up there bit for bit.
+const SAFE_INTERVAL: usize = 250;
+/// Sweeps between two looks at the KKT residuals.
+const KKT_INTERVAL: usize = 5;
+/// While columns still come and go, local solves end here.
+const COARSE_TOLERANCE: f64 = 1e-3;
+/// A local solve whose value falls by less than this share over [`SAFE_INTERVAL`] sweeps has reached the floor of rounding.
+const FLOOR: f64 = 1e-13;
+/// `Omega°(W) - 1` below this is nothing to append.
+const NOTHING_TO_APPEND: f64 = 1e-7;
+/// Points combined by the fast solver's acceleration.
+const ACCELERATION_MEMORY: usize = 8;
+/// Columns that the relaxation starts with.
+const RELAXATION_RANK: usize = 16;
+/// Singular values of the relaxation's X below this share of the largest do not become columns at the start.
+const WORTH_A_COLUMN: f64 = 1e-3;
+/// Removing columns may raise F by this share before any column was appended.
+const RISE_BEFORE_GROWTH: f64 = 1e-6;
+
+/// Everything that a run needs to go on. Taken at safe points; [`resume`] continues from it bit for bit.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The present point.
+    pub factors: Factors,
+    /// The relaxation behind the bound.
+    pub relaxation: Relaxation,
+    /// The bound.
+    pub bound: DualBound,
+    /// Local solves so far.
+    pub round: usize,
+    /// Sweeps so far.
+    pub sweeps: usize,
+    /// Whether the present local solve goes to the full tolerance.
+    pub polishing: bool,
+    /// Whether columns were ever appended.
+    pub grown: bool,
+    /// Whether a local solve is under way (or the global check is next).
+    pub solving: bool,
+    /// Values of F in the present local solve.
+    pub values: Vec<f64>,
+}
+
+/// Solves the problem. Never converging is no error: see [`Status`].
+pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
+    settings.check(problem.states())?;
+    let mut stop = None;
+    let state = begin(problem, settings, observer, &mut stop);
+    Ok(Run::new(problem, settings, observer, state, stop).to_the_end())
+}
+
+/// Continues a run from a safe point, to the same bits as if it had never stopped.
+pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observer: &mut dyn Observer) -> Result<Solution> {
+    settings.check(problem.states())?;
+    super::settings::check_factors(&snapshot.factors, problem.states())?;
+    Ok(Run::new(problem, settings, observer, snapshot, None).to_the_end())
+}
+
+/// The relaxation, then the first point.
+fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, stop: &mut Option<Status>) -> Snapshot {
+    let d = problem.states();
+    let relax_rank = settings.start_rank.unwrap_or(0).clamp(RELAXATION_RANK, 64).min(d);
+    let first = match &settings.start {
+        Start::Given(x) => x.v.clone(),
+        _ => relaxation::random_row_space(problem, relax_rank, settings.seed),
+    };
+    let cap = (4 * settings.max_rank).clamp(RELAXATION_RANK, 256).min(d);
+    let effort = settings.certificate.light();
+    let solved = relaxation::solve(problem, first, cap, &effort, |rank, lower_bound| {
+        let progress =
+            Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, lower_bound };
+        observer.event(&Event::Bounded { rank }, &progress);
+        match observer.progress(&progress) {
+            Control::Continue => true,
+            Control::Interrupt => {
+                *stop = Some(Status::Interrupted);
+                false
+            }
+            Control::TimeUp => {
+                *stop = Some(Status::TimeLimit);
+                false
+            }
+        }
+    });
+    let (relaxation, bound) = solved.unwrap_or_else(|| trivial_bound(problem));
+    let factors = match &settings.start {
+        Start::Given(x) => (**x).clone(),
+        Start::Random => start::random(problem, settings.start_rank.unwrap_or(relaxation.rank()).min(settings.max_rank), settings.seed),
+        Start::Spectral => {
+            let worth = relaxation.spectrum.iter().filter(|s| **s > WORTH_A_COLUMN * relaxation.spectrum[0]).count();
+            let rank = settings.start_rank.unwrap_or(worth).clamp(1, settings.max_rank);
+            match start::spectral(&relaxation, rank) {
+                Some(x) if settings.start_rank.is_none_or(|wanted| wanted == x.rank()) => x,
+                Some(x) => start::widen(problem, x, rank, settings.seed),
+                None => start::random(problem, rank, settings.seed),
+            }
+        }
+    };
+    Snapshot { factors, relaxation, bound, round: 0, sweeps: 0, polishing: false, grown: false, solving: true, values: Vec::new() }
+}
+
+/// When not even the relaxation can be handled (numbers beyond the range of f64): zero is a lower bound of F.
+fn trivial_bound(problem: &Problem) -> (Relaxation, DualBound) {
+    let d = problem.states();
+    let flat = Mat::from_fn(d, 1, |_, _| 1.0);
+    let even = Mat::from_fn(d, 1, |_, _| 1.0 / d as f64);
+    let relaxation = Relaxation { a: flat, b: even, mu: vec![0.0; d], spectrum: vec![1.0] };
+    let proof = super::certificate::Proof::LowRank;
+    (relaxation, DualBound { value: 0.0, norm_bound: 1.0, clipped: 0, proof })
+}
+
+/// What the global check concluded.
+enum Verdict {
+    Stop(Status),
+    Polish,
+    Grow(Vec<grow::Violation>),
+}
+
+struct Run<'a> {
+    problem: &'a Problem<'a>,
+    settings: &'a Settings,
+    observer: &'a mut dyn Observer,
+    solver: Box<dyn LocalSolver>,
+    state: Snapshot,
+    value: f64,
+    local: Option<LocalErrors>,
+    stop: Option<Status>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        problem: &'a Problem<'a>,
+        settings: &'a Settings,
+        observer: &'a mut dyn Observer,
+        mut state: Snapshot,
+        stop: Option<Status>,
+    ) -> Self {
+        let solver: Box<dyn LocalSolver> = match settings.solver {
+            Solver::Fast => Box::new(Fast::new(ACCELERATION_MEMORY)),
+            Solver::PalmBb(formula) => Box::new(Palm::new(StepRule::BarzilaiBorwein(formula))),
+            Solver::PalmLipschitz => Box::new(Palm::new(StepRule::Lipschitz { epsilon0: settings.epsilon0 })),
+        };
+        // The paper's local rule knows one precision only.
+        state.polishing |= matches!(settings.local_stop, LocalStop::Decrease { .. });
+        let value = problem.objective(&state.factors).value;
+        Run { problem, settings, observer, solver, state, value, local: None, stop }
+    }
+
+    /// Algorithm 1.
+    fn to_the_end(mut self) -> Solution {
+        while self.stop.is_none() {
+            if self.state.solving {
+                self.solve_locally();
+                continue;
+            }
+            if self.remove_redundant() {
+                continue;
+            }
+            match self.check_globally() {
+                Verdict::Stop(status) => self.stop = Some(status),
+                Verdict::Polish => self.next_round(true),
+                Verdict::Grow(violations) => self.append(&violations),
+            }
+        }
+        self.finish()
+    }
+
+    /// Sweeps until the local rule is met.
+    fn solve_locally(&mut self) {
+        self.solver.restart();
+        self.observer.safe_point(&self.state);
+        loop {
+            let sweep = self.solver.sweep(self.problem, &mut self.state.factors);
+            self.value = sweep.value;
+            self.state.sweeps += 1;
+            self.state.values.push(sweep.value);
+            self.prune();
+            if self.locally_converged() {
+                self.solver.settle(&mut self.state.factors);
+                self.state.solving = false;
+                return;
+            }
+            self.watch(Phase::Solving);
+            if self.state.sweeps >= self.settings.max_sweeps {
+                self.stop.get_or_insert(Status::IterationLimit);
+            }
+            if self.stop.is_some() {
+                self.solver.settle(&mut self.state.factors);
+                return;
+            }
+            if self.state.values.len().is_multiple_of(SAFE_INTERVAL) {
+                self.solver.restart();
+                self.observer.safe_point(&self.state);
+            }
+        }
+    }
+
+    /// Drops columns of U without length (the paper's preprocessing of each step).
+    fn prune(&mut self) {
+        let norms = thin::column_norms(&self.state.factors.u);
+        let keep: Vec<usize> = (0..norms.len()).filter(|&j| norms[j] > self.settings.epsilon0).collect();
+        if keep.len() < norms.len() && !keep.is_empty() {
+            self.state.factors.keep_columns(&keep);
+            self.solver.restart();
+        }
+    }
+
+    fn locally_converged(&mut self) -> bool {
+        let values = &self.state.values;
+        let n = values.len();
+        match self.settings.local_stop {
+            LocalStop::Decrease { window, decrease } => {
+                if n <= window {
+                    return false;
+                }
+                let mean = values[n - 1 - window..n - 1].iter().sum::<f64>() / window as f64;
+                (mean - values[n - 1]) / values[n - 1] < decrease
+            }
+            LocalStop::Kkt => {
+                if n % KKT_INTERVAL != 0 {
+                    return false;
+                }
+                let products = Products::at(self.problem, &self.state.factors);
+                let errors = multiplier_and_errors(self.problem, &self.state.factors, &products).1;
+                self.local = Some(errors);
+                let goal = if self.state.polishing { self.settings.tolerance } else { self.settings.tolerance.max(COARSE_TOLERANCE) };
+                let floor = n > SAFE_INTERVAL && values[n - 1 - SAFE_INTERVAL] - values[n - 1] <= FLOOR * values[n - 1];
+                errors.worst() <= goal || floor
+            }
+        }
+    }
+
+    /// Merges atoms that are nearly linearly dependent; the next local solve goes on with fewer columns.
+    fn remove_redundant(&mut self) -> bool {
+        let epsilon = match self.settings.redundancy {
+            Redundancy::Relative(share) => share * self.problem.data_norm2.sqrt(),
+            Redundancy::Absolute(epsilon) => epsilon,
+        };
+        let from = self.state.factors.rank();
+        let Some(shorter) = shrink::remove_redundant(self.problem, &self.state.factors, epsilon) else { return false };
+        let value = self.problem.objective(&shorter).value;
+        // Appending asks for a decrease; removing must give back less than that, or the two would chase each other.
+        let rise = if self.state.grown { 0.1 * self.settings.append_decrease } else { RISE_BEFORE_GROWTH };
+        if matches!(self.settings.redundancy, Redundancy::Relative(_)) && value > (1.0 + rise) * self.value {
+            return false;
+        }
+        self.state.factors = shorter;
+        self.value = value;
+        let to = self.state.factors.rank();
+        self.next_round(false);
+        self.tell(Event::Removed { from, to });
+        true
+    }
+
+    fn check_globally(&mut self) -> Verdict {
+        self.watch(Phase::Checking);
+        if let Some(status) = self.stop {
+            return Verdict::Stop(status);
+        }
+        let x = &self.state.factors;
+        let (mu, local) = multiplier_and_errors(self.problem, x, &Products::at(self.problem, x));
+        self.local = Some(local);
+        let seed = self.settings.seed.wrapping_add(self.state.round as u64);
+        let done = |status| if self.state.polishing { Verdict::Stop(status) } else { Verdict::Polish };
+        match self.settings.stop {
+            StopRule::Certificate { gap } if (self.value - self.state.bound.value) / self.value <= gap => done(Status::Certified),
+            StopRule::Early { directions } => {
+                let found = grow::probe(self.problem, x, &mu, directions, seed);
+                self.tell(Event::Checked { support: found.value });
+                if found.value <= 1.0 { Verdict::Stop(Status::Early) } else { self.grow_by(vec![found]) }
+            }
+            rule => {
+                let slack = if let StopRule::Exact { tolerance } = rule { tolerance } else { NOTHING_TO_APPEND };
+                let (support, found) = grow::ascend(self.problem, x, &mu, self.settings.ascent_starts, seed, 1.0 + slack);
+                self.tell(Event::Checked { support });
+                if found.is_empty() && self.state.polishing {
+                    Verdict::Stop(Status::Stationary)
+                } else if found.is_empty() {
+                    Verdict::Polish
+                } else {
+                    self.grow_by(found)
+                }
+            }
+        }
+    }
+
+    fn grow_by(&self, violations: Vec<grow::Violation>) -> Verdict {
+        match (self.state.factors.rank() < self.settings.max_rank, self.state.polishing) {
+            (true, _) => Verdict::Grow(violations),
+            (false, true) => Verdict::Stop(Status::RankCap),
+            (false, false) => Verdict::Polish,
+        }
+    }
+
+    fn append(&mut self, violations: &[grow::Violation]) {
+        let from = self.state.factors.rank();
+        let settings = Append {
+            at_once: self.settings.append_at_once.min(self.settings.max_rank - from),
+            decrease: self.settings.append_decrease,
+            smallest_kappa: 1e-8,
+        };
+        match grow::append(self.problem, &self.state.factors, violations, &settings) {
+            Some(longer) => {
+                self.value = self.problem.objective(&longer).value;
+                self.state.factors = longer;
+                self.state.grown = true;
+                self.next_round(false);
+                self.tell(Event::Appended { from, to: self.state.factors.rank() });
+            }
+            None if self.state.polishing => self.stop = Some(Status::Stationary),
+            None => self.next_round(true),
+        }
+    }
+
+    fn next_round(&mut self, polishing: bool) {
+        self.state.round += 1;
+        self.state.polishing = polishing || matches!(self.settings.local_stop, LocalStop::Decrease { .. });
+        self.state.solving = true;
+        self.state.values.clear();
+    }
+
+    fn progress(&self, phase: Phase) -> Progress {
+        Progress {
+            phase,
+            round: self.state.round,
+            sweep: self.state.sweeps,
+            rank: self.state.factors.rank(),
+            objective: self.value,
+            local: self.local,
+            lower_bound: self.state.bound.value,
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let progress = self.progress(Phase::Checking);
+        self.observer.event(&event, &progress);
+    }
+
+    fn watch(&mut self, phase: Phase) {
+        let progress = self.progress(phase);
+        match self.observer.progress(&progress) {
+            Control::Continue => {}
+            Control::Interrupt => self.stop = Some(Status::Interrupted),
+            Control::TimeUp => self.stop = Some(Status::TimeLimit),
+        }
+    }
+
+    /// Recomputes every published number from the factors.
+    fn finish(mut self) -> Solution {
+        let status = self.stop.unwrap_or(Status::Stationary);
+        self.watch(Phase::Certifying);
+        let problem = self.problem;
+        let mut factors = std::mem::take(&mut self.state.factors);
+        order_by_mass(problem, &mut factors);
+        let objective = problem.objective(&factors);
+        let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
+        let (support, _) = grow::ascend(problem, &factors, &mu, self.settings.ascent_starts, self.settings.seed, f64::INFINITY);
+
+        // The solution's own dual point may beat the relaxation's where that was cut short.
+        let own = Relaxation { a: factors.u.clone(), b: factors.v.clone(), mu: mu.clone(), spectrum: Vec::new() };
+        let own_bound = dual_bound(problem, &own, &self.settings.certificate.light()).map_or(f64::NEG_INFINITY, |(b, _)| b.value);
+        let mut witness = std::mem::take(&mut self.state.relaxation);
+        if own_bound > self.state.bound.value {
+            witness = own;
+        }
+        let bound = dual_bound(problem, &witness, &self.settings.certificate).map_or(self.state.bound, |(bound, _)| bound);
+        let certified_gap = (objective.value - bound.value) / objective.value;
+        let status = match (status, self.settings.stop) {
+            // The final, fully proven bound has the last word.
+            (Status::Certified, StopRule::Certificate { gap }) if certified_gap > gap => Status::Stationary,
+            (status, _) => status,
+        };
+        let errors = Errors {
+            rel_le1: local.rel_le1,
+            rel_le2: local.rel_le2,
+            ge: support - 1.0,
+            rel_dg: errors::relative_duality_gap(problem, &factors, &mu, support, objective.value),
+            certified_gap,
+            rel_re: None,
+            rel_se: None,
+        };
+        Solution {
+            factors,
+            status,
+            lambda: problem.lambda,
+            objective,
+            errors,
+            mu,
+            bound,
+            witness,
+            rounds: self.state.round + 1,
+            sweeps: self.state.sweeps,
+        }
+    }
+}
+
+/// Meta-state 1 is the one with the largest mass `sum_i xi_i u_ij`.
+fn order_by_mass(problem: &Problem, x: &mut Factors) {
+    let mass = thin::fold_rows(&x.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += problem.xi[i] * u));
+    let mut order: Vec<usize> = (0..mass.len()).collect();
+    order.sort_by(|&a, &b| mass[b].total_cmp(&mass[a]));
+    x.u = x.u.select_columns(&order);
+    x.v = x.v.select_columns(&order);
+}

@@ -1,0 +1,104 @@
+//! How the outside watches and stops a run. Progress bars, clocks, Ctrl-C and files all live behind this trait.
+
+use super::adaptive::Snapshot;
+use super::kkt::LocalErrors;
+
+/// What the run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Solving the nuclear relaxation: start and lower bound.
+    Relaxing,
+    /// A local solve at fixed rank.
+    Solving,
+    /// The global check.
+    Checking,
+    /// The final certificate.
+    Certifying,
+}
+
+/// Where the run stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Local solves so far.
+    pub round: usize,
+    /// Sweeps so far.
+    pub sweep: usize,
+    /// Columns now.
+    pub rank: usize,
+    /// F now (infinite before the first sweep).
+    pub objective: f64,
+    /// KKT residuals, when they were last computed.
+    pub local: Option<LocalErrors>,
+    /// Valid lower bound of the optimum.
+    pub lower_bound: f64,
+}
+
+impl Progress {
+    /// `(F - lower bound) / F`.
+    pub fn gap(&self) -> f64 {
+        (self.objective - self.lower_bound) / self.objective
+    }
+}
+
+/// Something that changed the number of columns, or ended a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event {
+    /// Redundant columns were removed.
+    Removed {
+        /// Columns before.
+        from: usize,
+        /// Columns after.
+        to: usize,
+    },
+    /// Columns were appended.
+    Appended {
+        /// Columns before.
+        from: usize,
+        /// Columns after.
+        to: usize,
+    },
+    /// The global check was made.
+    Checked {
+        /// Best `u^T W v` found: a lower bound of `Omega°(W)`.
+        support: f64,
+    },
+    /// The lower bound was raised.
+    Bounded {
+        /// Columns of the relaxation.
+        rank: usize,
+    },
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Control {
+    /// Go on.
+    #[default]
+    Continue,
+    /// Stop now: somebody asked.
+    Interrupt,
+    /// Stop now: time is up.
+    TimeUp,
+}
+
+/// Watches a run. All methods have empty defaults.
+pub trait Observer {
+    /// After every sweep and at every change of phase.
+    fn progress(&mut self, _progress: &Progress) -> Control {
+        Control::Continue
+    }
+
+    /// At events.
+    fn event(&mut self, _event: &Event, _progress: &Progress) {}
+
+    /// At points from which [`resume`](super::resume) continues bit for bit. Cheap unless kept: the snapshot is borrowed.
+    fn safe_point(&mut self, _snapshot: &Snapshot) {}
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}

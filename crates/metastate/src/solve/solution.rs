@@ -1,0 +1,90 @@
+//! What a run hands out: every number in it is recomputed from the factors at the end.
+
+use super::certificate::DualBound;
+use super::problem::{Factors, Objective};
+use super::relaxation::Relaxation;
+
+/// Why the run stopped. Only `Certified` may be called optimal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The certified gap was reached.
+    Certified,
+    /// No pair of directions lowers F: the global check passed, or kappa fell below its limit.
+    Stationary,
+    /// The early stopping rule was met.
+    Early,
+    /// No more columns were allowed.
+    RankCap,
+    /// No more sweeps were allowed.
+    IterationLimit,
+    /// Time was up.
+    TimeLimit,
+    /// Somebody stopped the run.
+    Interrupted,
+}
+
+impl Status {
+    /// The word in `summary.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Certified => "certified",
+            Status::Stationary => "stationary",
+            Status::Early => "early",
+            Status::RankCap => "rank-cap",
+            Status::IterationLimit => "iteration-limit",
+            Status::TimeLimit => "time-limit",
+            Status::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// The error measures of section 6.1, and ours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Errors {
+    /// Local error of U's condition.
+    pub rel_le1: f64,
+    /// Local error of V's condition.
+    pub rel_le2: f64,
+    /// `Omega°(W) - 1` as a local search finds it: a lower bound, so no proof.
+    pub ge: f64,
+    /// The paper's relative duality gap; rests on the same search. The *heuristic gap*.
+    pub rel_dg: f64,
+    /// The *certified gap*: `(F - lower bound) / F`, valid.
+    pub certified_gap: f64,
+    /// Relative recovery error, when the truth is known.
+    pub rel_re: Option<f64>,
+    /// Relative sampling error, when the truth is known.
+    pub rel_se: Option<f64>,
+}
+
+/// Factors, what they are worth, and how that is known.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// U and V, columns ordered by mass, largest first.
+    pub factors: Factors,
+    /// Why the run stopped.
+    pub status: Status,
+    /// The lambda of the problem solved.
+    pub lambda: f64,
+    /// g, Omega's factorised value and F.
+    pub objective: Objective,
+    /// All error measures.
+    pub errors: Errors,
+    /// The multipliers of the row sums.
+    pub mu: Vec<f64>,
+    /// The valid lower bound and how it was proven.
+    pub bound: DualBound,
+    /// The dual point behind the bound: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, for others to check.
+    pub witness: Relaxation,
+    /// Local solves.
+    pub rounds: usize,
+    /// Sweeps in all.
+    pub sweeps: usize,
+}
+
+impl Solution {
+    /// Number of meta-states.
+    pub fn rank(&self) -> usize {
+        self.factors.rank()
+    }
+}
