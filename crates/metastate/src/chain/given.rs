@@ -170,6 +170,10 @@ impl Weights {
         match &given.weights {
             RowWeights::Stationary => {
                 let StationaryLaw { xi, residual, .. } = stationary_law(p, &StationaryOptions::default());
+                // Probabilities near the smallest number that exists can defeat the elimination.
+                for (i, &x) in xi.iter().enumerate() {
+                    check_entry("the stationary law", i, 0, x)?;
+                }
                 Ok(Weights { xi, residual: Some(residual) })
             }
             RowWeights::Given(xi) => {
