@@ -84,43 +84,62 @@ fn above(y: &[f64], t: f64) -> (f64, f64) {
 /// Projects [`LANES`] vectors at once; entry `j` of lane `k` is `y[j][k]`.
 #[inline(always)]
 pub fn project_lanes(y: &mut [Lane]) {
-    let n = y.len() as f64;
-    let mut tau = [-1.0 / n; LANES];
-    for row in y.iter() {
+    threshold_lanes(y, |_| [1.0; LANES]);
+}
+
+/// The same in the metric `sum_j (x_j - y_j)^2 / slack_j`: `x_j = [y_j - tau slack_j]_+`.
+#[inline(always)]
+pub fn project_lanes_scaled(y: &mut [Lane], slack: &[Lane]) {
+    threshold_lanes(y, |j| slack[j]);
+}
+
+/// Newton on `sum_j [y_j - tau slack_j]_+ = 1`. From the tau at which all entries count, left of the root, each step drops
+/// entries: at most as many steps as entries.
+#[inline(always)]
+fn threshold_lanes(y: &mut [Lane], slack: impl Fn(usize) -> Lane) {
+    let (mut sum, mut slope) = ([-1.0; LANES], [0.0; LANES]);
+    for (j, row) in y.iter().enumerate() {
+        let slack = slack(j);
         for k in 0..LANES {
-            tau[k] += row[k] / n;
+            sum[k] += row[k];
+            slope[k] += slack[k];
         }
     }
-    let mut count = [n; LANES];
-    // From tau = (sum - 1)/n, left of the root: each Newton step drops entries, at most n of them.
+    let mut tau = [0.0; LANES];
+    for k in 0..LANES {
+        tau[k] = sum[k] / slope[k];
+    }
     for _ in 0..y.len() {
-        let (mut sum, mut inside) = ([0.0; LANES], [0.0; LANES]);
-        for row in y.iter() {
+        let (mut sum, mut inside) = ([-1.0; LANES], [0.0; LANES]);
+        for (j, row) in y.iter().enumerate() {
+            let slack = slack(j);
             for k in 0..LANES {
-                let x = row[k] - tau[k];
+                let x = row[k] - tau[k] * slack[k];
                 let one = if x > 0.0 { 1.0 } else { 0.0 };
                 sum[k] += x * one;
-                inside[k] += one;
+                inside[k] += slack[k] * one;
             }
         }
         let mut changed = false;
         for k in 0..LANES {
-            tau[k] += (sum[k] - 1.0) / inside[k].max(1.0);
-            changed |= inside[k] != count[k];
+            changed |= inside[k] != slope[k];
+            if inside[k] > 0.0 {
+                tau[k] += sum[k] / inside[k];
+            }
         }
-        count = inside;
+        slope = inside;
         if !changed {
             break;
         }
     }
     let mut total = [0.0; LANES];
-    for row in y.iter_mut() {
+    for (j, row) in y.iter_mut().enumerate() {
+        let slack = slack(j);
         for k in 0..LANES {
-            row[k] = (row[k] - tau[k]).max(0.0);
+            row[k] = (row[k] - tau[k] * slack[k]).max(0.0);
             total[k] += row[k];
         }
     }
-    // NaN lanes (a padded row, a broken input) stay NaN and are seen by the caller.
     for row in y.iter_mut() {
         for k in 0..LANES {
             row[k] /= total[k];
@@ -175,6 +194,28 @@ mod tests {
             for k in 0..LANES {
                 let x: Vec<f64> = lanes.iter().map(|row| row[k]).collect();
                 assert_optimal(&columns[k], &x);
+            }
+        }
+    }
+
+    #[test]
+    fn scaled_projection_meets_its_optimality_conditions() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        for n in [1, 2, 5, 20, 33] {
+            let columns: Vec<Vec<f64>> = (0..LANES).map(|_| random(&mut rng, n)).collect();
+            let mut lanes: Vec<Lane> = (0..n).map(|j| std::array::from_fn(|k| columns[k][j])).collect();
+            let slack: Vec<Lane> = (0..n).map(|_| std::array::from_fn(|_| 10f64.powf(rng.random_range(-3.0..3.0)))).collect();
+            project_lanes_scaled(&mut lanes, &slack);
+            for k in 0..LANES {
+                let sum: f64 = lanes.iter().map(|x| x[k]).sum();
+                assert!((sum - 1.0).abs() < 1e-12);
+                // (y_j - x_j) / slack_j is one number tau on the support, and at most tau off it.
+                let pull: Vec<f64> = (0..n).map(|j| (columns[k][j] - lanes[j][k]) / slack[j][k]).collect();
+                let inside: Vec<f64> = (0..n).filter(|&j| lanes[j][k] > 0.0).map(|j| pull[j]).collect();
+                let scale = pull.iter().fold(1.0f64, |m, p| m.max(p.abs()));
+                let (low, high) = inside.iter().fold((f64::MAX, f64::MIN), |(l, h), t| (l.min(*t), h.max(*t)));
+                assert!(high - low < 1e-9 * scale, "{low} {high}");
+                assert!((0..n).all(|j| lanes[j][k] > 0.0 || pull[j] <= high + 1e-9 * scale));
             }
         }
     }

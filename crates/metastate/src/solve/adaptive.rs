@@ -3,7 +3,7 @@
 
 use super::certificate::{DualBound, dual_bound};
 use super::errors;
-use super::grow::{self, Append};
+use super::grow::{self, Append, Search};
 use super::kkt::{LocalErrors, Products, multiplier_and_errors};
 use super::local::{Fast, LocalSolver, Palm, StepRule};
 use super::observe::{Control, Event, Observer, Phase, Progress};
@@ -20,10 +20,17 @@ use crate::linalg::{Mat, thin};
 const SAFE_INTERVAL: usize = 250;
 /// Sweeps between two looks at the KKT residuals.
 const KKT_INTERVAL: usize = 5;
-/// While columns still come and go, local solves end here.
+/// While columns still come and go, local solves end here or earlier.
 const COARSE_TOLERANCE: f64 = 1e-3;
-/// A local solve whose value falls by less than this share over [`SAFE_INTERVAL`] sweeps has reached the floor of rounding.
+/// A local solve whose value falls by less than this share over [`STALL_WINDOW`] sweeps has reached the floor of rounding.
 const FLOOR: f64 = 1e-13;
+/// Sweeps over which progress is judged.
+const STALL_WINDOW: usize = 50;
+/// While columns come and go: once [`STALL_WINDOW`] sweeps gain less than this share of what the bound leaves open, a new
+/// column is the better investment.
+const SLOW_WHILE_GROWING: f64 = 0.02;
+/// While polishing below the wanted gap: the same, with far more patience.
+const SLOW_WHILE_POLISHING: f64 = 1e-5;
 /// `Omega°(W) - 1` below this is nothing to append.
 const NOTHING_TO_APPEND: f64 = 1e-7;
 /// Points combined by the fast solver's acceleration.
@@ -31,7 +38,7 @@ const ACCELERATION_MEMORY: usize = 8;
 /// Columns that the relaxation starts with.
 const RELAXATION_RANK: usize = 16;
 /// Singular values of the relaxation's X below this share of the largest do not become columns at the start.
-const WORTH_A_COLUMN: f64 = 1e-3;
+const WORTH_A_COLUMN: f64 = 1e-2;
 /// Removing columns may raise F by this share before any column was appended.
 const RISE_BEFORE_GROWTH: f64 = 1e-6;
 
@@ -50,6 +57,8 @@ pub struct Snapshot {
     pub sweeps: usize,
     /// Whether the present local solve goes to the full tolerance.
     pub polishing: bool,
+    /// KKT residual at which local solves end while columns come and go: well below what the last global check found.
+    pub coarse: f64,
     /// Whether columns were ever appended.
     pub grown: bool,
     /// Whether a local solve is under way (or the global check is next).
@@ -82,8 +91,9 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
         _ => relaxation::random_row_space(problem, relax_rank, settings.seed),
     };
     let cap = (4 * settings.max_rank).clamp(RELAXATION_RANK, 256).min(d);
-    let effort = settings.certificate.light();
-    let solved = relaxation::solve(problem, first, cap, &effort, |rank, lower_bound| {
+    let effort = settings.certificate.steering();
+    let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
+    let solved = relaxation::solve(problem, first, cap, precision, &effort, |rank, lower_bound| {
         let progress =
             Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, lower_bound };
         observer.event(&Event::Bounded { rank }, &progress);
@@ -113,7 +123,8 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
             }
         }
     };
-    Snapshot { factors, relaxation, bound, round: 0, sweeps: 0, polishing: false, grown: false, solving: true, values: Vec::new() }
+    let coarse = settings.tolerance.max(COARSE_TOLERANCE);
+    Snapshot { factors, relaxation, bound, round: 0, sweeps: 0, polishing: false, coarse, grown: false, solving: true, values: Vec::new() }
 }
 
 /// When not even the relaxation can be handled (numbers beyond the range of f64): zero is a lower bound of F.
@@ -121,7 +132,7 @@ fn trivial_bound(problem: &Problem) -> (Relaxation, DualBound) {
     let d = problem.states();
     let flat = Mat::from_fn(d, 1, |_, _| 1.0);
     let even = Mat::from_fn(d, 1, |_, _| 1.0 / d as f64);
-    let relaxation = Relaxation { a: flat, b: even, mu: vec![0.0; d], spectrum: vec![1.0] };
+    let relaxation = Relaxation { a: flat, b: even, mu: vec![0.0; d], spectrum: vec![1.0], value: f64::INFINITY };
     let proof = super::certificate::Proof::LowRank;
     (relaxation, DualBound { value: 0.0, norm_bound: 1.0, clipped: 0, proof })
 }
@@ -240,11 +251,24 @@ impl<'a> Run<'a> {
                 let products = Products::at(self.problem, &self.state.factors);
                 let errors = multiplier_and_errors(self.problem, &self.state.factors, &products).1;
                 self.local = Some(errors);
-                let goal = if self.state.polishing { self.settings.tolerance } else { self.settings.tolerance.max(COARSE_TOLERANCE) };
-                let floor = n > SAFE_INTERVAL && values[n - 1 - SAFE_INTERVAL] - values[n - 1] <= FLOOR * values[n - 1];
-                errors.worst() <= goal || floor
+                let goal = if self.state.polishing { self.settings.tolerance } else { self.state.coarse };
+                errors.worst() <= goal || self.stalled()
             }
         }
+    }
+
+    /// Whether more sweeps at this rank are not worth their time: see the constants. A polish that has not reached the
+    /// wanted gap goes on to the KKT tolerance.
+    fn stalled(&self) -> bool {
+        let values = &self.state.values;
+        let Some(then) = values.len().checked_sub(1 + STALL_WINDOW).map(|at| values[at]) else { return false };
+        let (gained, open) = (then - self.value, (self.value - self.state.bound.value).max(0.0));
+        let share = match self.settings.stop {
+            _ if !self.state.polishing => SLOW_WHILE_GROWING,
+            StopRule::Certificate { gap } if open <= gap * self.value => SLOW_WHILE_POLISHING,
+            _ => 0.0,
+        };
+        gained <= (share * open).max(FLOOR * self.value)
     }
 
     /// Merges atoms that are nearly linearly dependent; the next local solve goes on with fewer columns.
@@ -288,7 +312,9 @@ impl<'a> Run<'a> {
             }
             rule => {
                 let slack = if let StopRule::Exact { tolerance } = rule { tolerance } else { NOTHING_TO_APPEND };
-                let (support, found) = grow::ascend(self.problem, x, &mu, self.settings.ascent_starts, seed, 1.0 + slack);
+                let search = Search { starts: self.settings.ascent_starts, steps: grow::STEPS_TO_GROW, seed };
+                let (support, found) = grow::ascend(self.problem, x, &mu, &search, 1.0 + slack);
+                self.state.coarse = (0.1 * (support - 1.0)).clamp(self.settings.tolerance, COARSE_TOLERANCE.max(self.settings.tolerance));
                 self.tell(Event::Checked { support });
                 if found.is_empty() && self.state.polishing {
                     Verdict::Stop(Status::Stationary)
@@ -371,11 +397,12 @@ impl<'a> Run<'a> {
         order_by_mass(problem, &mut factors);
         let objective = problem.objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
-        let (support, _) = grow::ascend(problem, &factors, &mu, self.settings.ascent_starts, self.settings.seed, f64::INFINITY);
+        let search = Search { starts: self.settings.ascent_starts, steps: grow::STEPS_TO_REPORT, seed: self.settings.seed };
+        let (support, _) = grow::ascend(problem, &factors, &mu, &search, f64::INFINITY);
 
         // The solution's own dual point may beat the relaxation's where that was cut short.
-        let own = Relaxation { a: factors.u.clone(), b: factors.v.clone(), mu: mu.clone(), spectrum: Vec::new() };
-        let own_bound = dual_bound(problem, &own, &self.settings.certificate.light()).map_or(f64::NEG_INFINITY, |(b, _)| b.value);
+        let own = Relaxation { a: factors.u.clone(), b: factors.v.clone(), mu: mu.clone(), spectrum: Vec::new(), value: objective.value };
+        let own_bound = dual_bound(problem, &own, &self.settings.certificate.steering()).map_or(f64::NEG_INFINITY, |(b, _)| b.value);
         let mut witness = std::mem::take(&mut self.state.relaxation);
         if own_bound > self.state.bound.value {
             witness = own;

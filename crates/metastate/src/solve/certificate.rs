@@ -31,6 +31,8 @@ pub enum Proof {
         /// Largest probability that the bound does not hold, over the random start vector.
         failure_probability: f64,
     },
+    /// Nothing was proven: the Ritz value itself. For steering only, never published.
+    Estimate,
 }
 
 /// A valid lower bound of the optimum and what it rests on.
@@ -59,18 +61,20 @@ pub struct Effort {
     pub failure_probability: f64,
     /// Seed of the random start vectors.
     pub seed: u64,
+    /// Whether the norm of the rest must be proven; an estimate is enough to steer by.
+    pub prove: bool,
 }
 
 impl Effort {
-    /// Enough to steer by: no factorisation, few steps.
-    pub fn light(&self) -> Effort {
-        Effort { cholesky_states: 0, lanczos_steps: 24, most_lanczos_steps: 24, ..*self }
+    /// Enough to steer by: few steps, no proof.
+    pub fn steering(&self) -> Effort {
+        Effort { lanczos_steps: 24, prove: false, ..*self }
     }
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        Effort { cholesky_states: 3000, lanczos_steps: 60, most_lanczos_steps: 480, failure_probability: 1e-12, seed: 0 }
+        Effort { cholesky_states: 3000, lanczos_steps: 60, most_lanczos_steps: 480, failure_probability: 1e-12, seed: 0, prove: true }
     }
 }
 
@@ -195,8 +199,11 @@ pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<
         let rest = Lanczos::run(&w, &leading, effort, round, effort.lanczos_steps);
         let over: Vec<usize> = (0..rest.values.len()).filter(|&k| rest.values[k] > 0.98).collect();
         if rest.values.first().is_none_or(|top| *top <= 1.0) || round == 3 || over.is_empty() {
-            let (rho, proof) = if d <= effort.cholesky_states {
-                (cholesky_bound(&w, &leading, rest.values.first().copied().unwrap_or(0.0))?, Proof::Cholesky)
+            let estimate = rest.values.first().copied().unwrap_or(0.0);
+            let (rho, proof) = if !effort.prove {
+                (estimate, Proof::Estimate)
+            } else if d <= effort.cholesky_states {
+                (cholesky_bound(&w, &leading, estimate)?, Proof::Cholesky)
             } else {
                 let proof = Proof::Lanczos { failure_probability: effort.failure_probability };
                 (prove_by_lanczos(&w, &leading, effort, rest, round), proof)

@@ -11,8 +11,10 @@ use super::certificate::{DualPoint, beside};
 use super::problem::{Factors, Problem};
 use crate::linalg::{Mat, thin};
 
-/// Ascent steps from one start, at most.
-const ASCENT_STEPS: usize = 300;
+/// Ascent steps from one start that find directions worth appending.
+pub const STEPS_TO_GROW: usize = 40;
+/// Ascent steps from one start for a published value.
+pub const STEPS_TO_REPORT: usize = 300;
 /// Directions that are multiplied by W at once.
 const DIRECTIONS_AT_ONCE: usize = 64;
 /// Two atoms with a larger inner product than this are one.
@@ -29,15 +31,27 @@ pub struct Violation {
     pub value: f64,
 }
 
+/// How hard to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Search {
+    /// Random directions to start from, and as many single states.
+    pub starts: usize,
+    /// Ascent steps from each.
+    pub steps: usize,
+    /// Seed of the starts.
+    pub seed: u64,
+}
+
 /// Exact stopping rule: projected ascent from the solution's own columns, from single states and from random vectors.
 /// Returns the best value found (a lower bound of `Omega°(W)`) and the distinct pairs above `threshold`, best first.
-pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], random_starts: usize, seed: u64, threshold: f64) -> (f64, Vec<Violation>) {
+pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &Search, threshold: f64) -> (f64, Vec<Violation>) {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut starts =
-        beside(&[&x.v, &random_directions(problem.states(), random_starts, &mut rng), &single_states(&w, random_starts, &mut rng)]);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(search.seed);
+    let random = random_directions(problem.states(), search.starts, &mut rng);
+    let single = single_states(&w, search.starts, &mut rng);
+    let mut starts = beside(&[&x.v, &random, &single]);
     normalise_columns(&mut starts);
-    let (u, v, values) = alternate(&w, starts);
+    let (u, v, values) = alternate(&w, starts, search.steps);
     let best = values.iter().copied().fold(0.0, f64::max);
     let mut order: Vec<usize> = (0..values.len()).filter(|&k| values[k] > threshold).collect();
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
@@ -77,16 +91,16 @@ pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64
 }
 
 /// `u = [W v]_+ / ||.||`, `v = [W^T u]_+ / ||.||` for all columns at once, until none gains; the value never falls.
-fn alternate(w: &DualPoint, mut v: Mat) -> (Mat, Mat, Vec<f64>) {
+fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, Vec<f64>) {
     let (mut u, mut next) = (Mat::default(), Mat::default());
     let mut values = vec![0.0; v.cols()];
-    for _ in 0..ASCENT_STEPS {
+    for _ in 0..steps {
         w.apply(&v, &mut u);
         keep_positive(&mut u);
         w.apply_transpose(&u, &mut next);
         let found = keep_positive(&mut next);
         std::mem::swap(&mut v, &mut next);
-        let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + 1e-9) || *new == 0.0);
+        let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + 1e-8) || *new == 0.0);
         values = found;
         if settled {
             break;

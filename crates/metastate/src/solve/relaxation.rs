@@ -30,6 +30,8 @@ pub struct Relaxation {
     pub mu: Vec<f64>,
     /// Singular values of X at the last balanced point.
     pub spectrum: Vec<f64>,
+    /// `1/2 ||Xi (P - X)||^2 + lambda/2 (||A||^2 + ||B||^2)`: no less than the relaxation's optimum.
+    pub value: f64,
 }
 
 impl Relaxation {
@@ -71,8 +73,12 @@ impl Relaxation {
         let curvature: Vec<f64> = thin::column_norms(&self.b).iter().map(|n| n * n).collect();
         let sums = thin::column_sums(&self.b);
         self.mu = vec![0.0; d];
-        self.mu.par_chunks_mut(thin::BLOCK).zip(q.as_mut_slice().par_chunks_mut(thin::BLOCK * k)).enumerate().for_each(
-            |(block, (mus, rows))| {
+        // <Xi^2 Q, A> comes out on the way, block by block.
+        let rows_of_blocks = self.mu.par_chunks_mut(thin::BLOCK).zip(q.as_mut_slice().par_chunks_mut(thin::BLOCK * k));
+        let cross: Vec<f64> = rows_of_blocks
+            .enumerate()
+            .map(|(block, (mus, rows))| {
+                let mut cross = 0.0;
                 for (i, (mu, row)) in mus.iter_mut().zip(rows.chunks_exact_mut(k)).enumerate() {
                     let w = problem.xi2[block * thin::BLOCK + i];
                     let (mut at, mut slope) = (0.0, 0.0);
@@ -83,12 +89,19 @@ impl Relaxation {
                     }
                     *mu = (1.0 - at) / slope;
                     for l in 0..k {
-                        row[l] = (w * row[l] + *mu * sums[l]) / (w * curvature[l] + lambda);
+                        let q = row[l];
+                        row[l] = (w * q + *mu * sums[l]) / (w * curvature[l] + lambda);
+                        cross += w * q * row[l];
                     }
                 }
-            },
-        );
+                cross
+            })
+            .collect();
         self.a = q;
+        let gram = thin::weighted_gram(&self.a, &problem.xi2);
+        let fit: f64 = (0..k).map(|l| gram[(l, l)] * curvature[l]).sum();
+        let lengths = thin::inner(&self.a, &self.a) + curvature.iter().sum::<f64>();
+        self.value = 0.5 * (problem.data_norm2 + fit + lambda * lengths) - cross.iter().sum::<f64>();
     }
 
     /// With A fixed, B is a ridge regression with the column sums held (`A b = 1` determines them).
@@ -143,21 +156,19 @@ impl Relaxation {
 const SWEEPS_A_LOOK: usize = 4;
 /// Looks at the bound, at most.
 const LOOKS: usize = 40;
-/// The relaxation counts as solved when its bound rises by less than this share from look to look.
-const SETTLED: f64 = 1e-7;
 
-/// Solves the relaxation: sweeps, and new directions where W exceeds 1, until the bound settles. `watch` is told of every
-/// bound and may end it by returning false. Returns the point with the best bound.
+/// Solves the relaxation: sweeps, and new directions where W exceeds 1, until bound and value are within `precision` of each
+/// other. `watch` is told of every bound and may end it by returning false. Returns the point with the best bound.
 pub fn solve(
     problem: &Problem,
     start: Mat,
     max_rank: usize,
+    precision: f64,
     effort: &Effort,
     mut watch: impl FnMut(usize, f64) -> bool,
 ) -> Option<(Relaxation, DualBound)> {
     let mut x = Relaxation::from_row_space(problem, start);
     let mut best: Option<(Relaxation, DualBound)> = None;
-    let mut quiet = 0;
     for _ in 0..LOOKS {
         (0..SWEEPS_A_LOOK).for_each(|_| x.sweep(problem));
         let (bound, grow) = dual_bound(problem, &x, effort)?;
@@ -173,11 +184,7 @@ pub fn solve(
         if room > 0 && problem.p.low_rank().is_none() {
             let shortest = x.spectrum.last().copied().unwrap_or(1.0).sqrt();
             x.append(problem, &grow.select_columns(&(0..room).collect::<Vec<_>>()), shortest);
-            quiet = 0;
-        } else {
-            quiet = if gain > SETTLED * bound.value.abs() { 0 } else { quiet + 1 };
-        }
-        if quiet >= 1 {
+        } else if x.value - bound.value.max(before) <= precision * x.value {
             break;
         }
     }

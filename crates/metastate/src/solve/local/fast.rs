@@ -1,8 +1,8 @@
 //! The default local solver: exact block majorisation with Anderson acceleration.
 //!
 //! One sweep, V fixed: `||U_j|| <= (||U_j||^2 / n_j + n_j) / 2` with `n_j` the present norm, so the majorised problem falls
-//! into one strongly convex quadratic a row on the simplex, with Hessian `xi_i^2 G + lambda diag(||V_j|| / n_j)` and a step
-//! size of its own. It needs P only through `Q = P V`. Then U fixed: columns of V one after the other, each by one exact
+//! into one strongly convex quadratic a row on the simplex, with Hessian `xi_i^2 G + lambda diag(||V_j|| / n_j)`, and step
+//! sizes of its own. It needs P only through `Q = P V`. Then U fixed: columns of V one after the other, each by one exact
 //! projection. Both blocks lower F, so a sweep does; an accelerated point is kept only if F after it is no higher than
 //! after the plain one. F never rises.
 
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::palm::{project_columns, project_rows};
 use super::{LocalSolver, Sweep};
-use crate::linalg::simplex::{LANES, Lane, project, project_lanes};
+use crate::linalg::simplex::{LANES, Lane, project, project_lanes_scaled};
 use crate::linalg::{Mat, small, thin};
 use crate::solve::kkt::Products;
 use crate::solve::problem::{Factors, Problem, diagonal_roots, regularizer};
@@ -165,40 +165,20 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
         return; // one column: the row is 1
     }
     let v_norms = diagonal_roots(&products.g);
-    let largest = largest_eigenvalue_bound(&products.g);
+    // G has no negative entry, so G <= diag(row sums): a step size of its own for every entry of every row.
+    let reach: Vec<f64> = (0..s).map(|j| products.g.row(j).iter().sum()).collect();
     let arch = pulp::Arch::new();
     for _ in 0..ROUNDS {
         let u_norms = thin::column_norms(&x.u);
         let ridge: Vec<f64> = (0..s).map(|j| problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).collect();
-        let stiffest = ridge.iter().fold(0.0f64, |m, r| m.max(*r));
         x.u.as_mut_slice().par_chunks_mut(thin::BLOCK * s).enumerate().for_each(|(block, rows)| {
             let mut lanes = RowLanes::new(s);
             for (group, rows) in rows.chunks_mut(LANES * s).enumerate() {
                 let first = block * thin::BLOCK + group * LANES;
-                arch.dispatch(|| lanes.solve(rows, first, products, &problem.xi2, &ridge, largest, stiffest));
+                arch.dispatch(|| lanes.solve(rows, first, products, &problem.xi2, &ridge, &reach));
             }
         });
     }
-}
-
-/// Upper bound of the largest eigenvalue of a matrix with nonnegative entries, by Collatz and Wielandt:
-/// `rho(G) <= max_j (G x)_j / x_j` for every positive x.
-fn largest_eigenvalue_bound(g: &Mat) -> f64 {
-    let s = g.rows();
-    let mut x = vec![1.0; s];
-    let mut bound = f64::INFINITY;
-    let mut next = vec![0.0; s];
-    for _ in 0..20 {
-        thin::row_times(&x, g, &mut next);
-        let ratio = next.iter().zip(&x).fold(0.0f64, |m, (n, x)| m.max(n / x));
-        bound = bound.min(ratio);
-        let top = next.iter().fold(0.0f64, |m, n| m.max(*n));
-        if !(top > 0.0) {
-            break;
-        }
-        x.iter_mut().zip(&next).for_each(|(x, n)| *x = (n / top).max(1e-300));
-    }
-    bound
 }
 
 /// Scratch for eight rows of U.
@@ -207,18 +187,18 @@ struct RowLanes {
     y: Vec<Lane>,
     next: Vec<Lane>,
     q: Vec<Lane>,
+    step: Vec<Lane>,
 }
 
 impl RowLanes {
     fn new(s: usize) -> Self {
         let zeros = || vec![[0.0; LANES]; s];
-        RowLanes { x: zeros(), y: zeros(), next: zeros(), q: zeros() }
+        RowLanes { x: zeros(), y: zeros(), next: zeros(), q: zeros(), step: zeros() }
     }
 
     /// Minimises `1/2 xi^2 u^T G u - xi^2 q^T u + 1/2 sum_j ridge_j u_j^2` over the simplex, for up to eight rows at once.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // one call site; a struct would only rename the arguments
-    fn solve(&mut self, rows: &mut [f64], first: usize, products: &Products, xi2: &[f64], ridge: &[f64], largest: f64, stiffest: f64) {
+    fn solve(&mut self, rows: &mut [f64], first: usize, products: &Products, xi2: &[f64], ridge: &[f64], reach: &[f64]) {
         let s = ridge.len();
         let present = rows.len() / s;
         let mut weight = [1.0; LANES];
@@ -232,9 +212,10 @@ impl RowLanes {
                 self.q[j][k] = q[j];
             }
         }
-        let mut step = [0.0; LANES];
-        for k in 0..LANES {
-            step[k] = 1.0 / (weight[k] * largest + stiffest);
+        for j in 0..s {
+            for k in 0..LANES {
+                self.step[j][k] = 1.0 / (weight[k] * reach[j] + ridge[j]);
+            }
         }
         self.y.copy_from_slice(&self.x);
         let mut momentum = [1.0; LANES];
@@ -249,16 +230,16 @@ impl RowLanes {
                 let (y, q) = (&self.y[j], &self.q[j]);
                 for k in 0..LANES {
                     let gradient = weight[k] * (product[k] - q[k]) + ridge[j] * y[k];
-                    self.next[j][k] = y[k] - step[k] * gradient;
+                    self.next[j][k] = y[k] - self.step[j][k] * gradient;
                 }
             }
-            project_lanes(&mut self.next);
-            // Restart a lane whose momentum points uphill: (y - next) . (next - x) > 0.
+            project_lanes_scaled(&mut self.next, &self.step);
+            // Restart a lane whose momentum points uphill: (y - next) . (next - x) > 0 in the metric of the steps.
             let (mut uphill, mut moved) = ([0.0; LANES], [0.0; LANES]);
             for j in 0..s {
                 for k in 0..LANES {
                     let change = self.next[j][k] - self.x[j][k];
-                    uphill[k] += (self.y[j][k] - self.next[j][k]) * change;
+                    uphill[k] += (self.y[j][k] - self.next[j][k]) * change / self.step[j][k];
                     moved[k] += change.abs();
                 }
             }
