@@ -3,6 +3,7 @@
 pub mod error;
 pub mod linalg;
 pub mod solve;
+pub mod verify;
 
 pub use error::{Error, Result};
 pub use linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};
