@@ -95,6 +95,9 @@ pub struct Recomputed {
     pub certified_gap: f64,
     /// What the bound rests on.
     pub bound_proof: BoundProof,
+    /// What the spectral norm of the clipped dual point was proven to be at most; the point was divided by it where it
+    /// exceeds 1. Far above 1, the bound is valid and loose.
+    pub bound_norm: f64,
     /// The paper's relative recovery error, when the truth is given.
     pub rel_re: Option<f64>,
     /// The paper's relative sampling error, when the truth is given.
@@ -161,6 +164,7 @@ pub fn recompute(
         lower_bound: bound.value,
         certified_gap: (objective - bound.value) / objective,
         bound_proof: bound.proof,
+        bound_norm: bound.norm,
         rel_re,
         rel_se,
     })
