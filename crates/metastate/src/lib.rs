@@ -8,6 +8,7 @@ pub mod ledger;
 pub mod linalg;
 pub mod simulate;
 pub mod solve;
+pub mod verify;
 
 pub use chain::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
 pub use counts::{Connectivity, CountMode, Counts, Label, StateClass, StateIndex, TransitionCounter};

@@ -1,0 +1,102 @@
+//! What a result claims, beside what was found.
+
+use super::Recomputed;
+
+/// U and V may miss their constraints by this much.
+const FEASIBLE: f64 = 1e-9;
+
+/// The numbers that a result claims; those that it does not state are `None` and not compared.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[allow(missing_docs)] // the same names and meanings as in `Recomputed`
+pub struct Reported {
+    pub rank: Option<usize>,
+    pub fidelity: Option<f64>,
+    pub regularizer: Option<f64>,
+    pub objective: Option<f64>,
+    pub rel_le1: Option<f64>,
+    pub rel_le2: Option<f64>,
+    pub ge: Option<f64>,
+    pub rel_dg: Option<f64>,
+    pub lower_bound: Option<f64>,
+    pub certified_gap: Option<f64>,
+    pub rel_re: Option<f64>,
+    pub rel_se: Option<f64>,
+}
+
+impl From<&Recomputed> for Reported {
+    fn from(r: &Recomputed) -> Self {
+        Reported {
+            rank: Some(r.rank),
+            fidelity: Some(r.fidelity),
+            regularizer: Some(r.regularizer),
+            objective: Some(r.objective),
+            rel_le1: Some(r.rel_le1),
+            rel_le2: Some(r.rel_le2),
+            ge: Some(r.ge),
+            rel_dg: Some(r.rel_dg),
+            lower_bound: Some(r.lower_bound),
+            certified_gap: Some(r.certified_gap),
+            rel_re: r.rel_re,
+            rel_se: r.rel_se,
+        }
+    }
+}
+
+/// One claim, checked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Check {
+    /// Which number.
+    pub name: &'static str,
+    /// What the result claims.
+    pub reported: f64,
+    /// What was found.
+    pub recomputed: f64,
+    /// How far apart the two may be, in the number's own unit.
+    pub tolerance: f64,
+    /// Whether the claim stands.
+    pub agrees: bool,
+}
+
+/// Checks every claim, after the constraints on U and V (always there, as `feasibility`, with 0 as the claim).
+///
+/// Objective, local and recovery errors have one value each: both must agree within a small tolerance. `ge`, `rel_dg`,
+/// `lower_bound` and `certified_gap` come from searches, and the result's search may have been the weaker one: such a
+/// claim stands unless it is *better* than what was found here (for the last two, by more than `bound_norm` explains). A number that is NaN, or was claimed and could not be
+/// recomputed, never stands.
+pub fn compare(reported: &Reported, recomputed: &Recomputed) -> Vec<Check> {
+    let (r, f) = (recomputed, recomputed.objective.abs());
+    let mut checks = vec![equal("feasibility", 0.0, r.feasibility.worst(), FEASIBLE)];
+    let mut add = |claim: Option<f64>, check: &dyn Fn(f64) -> Check| checks.extend(claim.map(check));
+
+    add(reported.rank.map(|k| k as f64), &|x| equal("rank", x, r.rank as f64, 0.0));
+    // Rounding in a fit that is nearly perfect is relative to the data, not to the fit.
+    add(reported.fidelity, &|x| equal("fidelity", x, r.fidelity, 1e-7 * r.fidelity.abs() + 1e-11 * f));
+    add(reported.regularizer, &|x| equal("regularizer", x, r.regularizer, 1e-9 * r.regularizer.abs()));
+    add(reported.objective, &|x| equal("objective", x, r.objective, 1e-9 * f));
+    add(reported.rel_le1, &|x| equal("rel_le1", x, r.rel_le1, 1e-4 * r.rel_le1.abs() + 1e-9));
+    add(reported.rel_le2, &|x| equal("rel_le2", x, r.rel_le2, 1e-4 * r.rel_le2.abs() + 1e-9));
+    add(reported.ge, &|x| at_least("ge", x, r.ge, 1e-6 * (1.0 + r.ge.abs())));
+    add(reported.rel_dg, &|x| at_least("rel_dg", x, r.rel_dg, 1e-6));
+    // Where the norm was proven only loosely here, a sharper claim may still be right: dividing by n costs at most
+    // 2 (n - 1) of the objective.
+    let sharp = 1e-7 + 2.0 * (r.bound_norm - 1.0).max(0.0);
+    add(reported.lower_bound, &|x| at_most("lower_bound", x, r.lower_bound, sharp * f));
+    add(reported.certified_gap, &|x| at_least("certified_gap", x, r.certified_gap, sharp));
+    add(reported.rel_re, &|x| equal("rel_re", x, r.rel_re.unwrap_or(f64::NAN), 1e-7 * r.rel_re.unwrap_or(0.0).abs() + 1e-13));
+    add(reported.rel_se, &|x| equal("rel_se", x, r.rel_se.unwrap_or(f64::NAN), 1e-7 * r.rel_se.unwrap_or(0.0).abs() + 1e-13));
+    checks
+}
+
+fn equal(name: &'static str, reported: f64, recomputed: f64, tolerance: f64) -> Check {
+    Check { name, reported, recomputed, tolerance, agrees: (reported - recomputed).abs() <= tolerance }
+}
+
+/// The claim may be larger (weaker), not smaller.
+fn at_least(name: &'static str, reported: f64, recomputed: f64, tolerance: f64) -> Check {
+    Check { name, reported, recomputed, tolerance, agrees: reported >= recomputed - tolerance }
+}
+
+/// The claim may be smaller (weaker), not larger.
+fn at_most(name: &'static str, reported: f64, recomputed: f64, tolerance: f64) -> Check {
+    Check { name, reported, recomputed, tolerance, agrees: reported <= recomputed + tolerance }
+}

@@ -1,0 +1,265 @@
+//! Recomputes everything that a result claims, from P, the weights, lambda, U and V alone.
+//!
+//! Nothing here is shared with the solver: P is read row by row, and every sum, product and bound is written anew in plain
+//! loops. A number that [`recompute`] confirms has been computed twice, by two programs.
+//!
+//! Two kinds of numbers come out. *Valid*: feasibility, objective, local errors, and `lower_bound` with `certified_gap`
+//! (up to rounding, and for [`BoundProof::Lanczos`] up to its stated probability). *Heuristic*: `ge` and `rel_dg`, which
+//! rest on a local search, as the paper's do.
+
+mod compare;
+mod dual;
+mod rows;
+
+pub use compare::{Check, Reported, compare};
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, Operator};
+use dual::Point;
+use rows::{Rows, check_finite, column_norms, column_sums, cross, product, sum};
+
+/// A membership at or below this share of the largest one in its row counts as zero in the estimate of mu.
+const SUPPORT: f64 = 1e-9;
+
+/// A dual point handed out by the solver: `W = (mu 1^T - Xi^2 (a b^T - P)) / lambda`, to be clipped to spectral norm at
+/// most 1 by the checker.
+#[derive(Debug, Clone, Copy)]
+pub struct Witness<'a> {
+    /// Left factor (`d x k`).
+    pub a: &'a Mat,
+    /// Right factor (`d x k`).
+    pub b: &'a Mat,
+    /// Multipliers of the row sums, one for every state.
+    pub mu: &'a [f64],
+}
+
+/// How far U and V are from the constraints.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Feasibility {
+    /// Largest `|sum_j u_ij - 1|`.
+    pub row_sum_error: f64,
+    /// Largest `|sum_i v_ij - 1|`.
+    pub column_sum_error: f64,
+    /// The most negative entry of U and V, zero if there is none.
+    pub most_negative: f64,
+}
+
+impl Feasibility {
+    /// The largest of the three violations.
+    pub fn worst(&self) -> f64 {
+        self.row_sum_error.max(self.column_sum_error).max(-self.most_negative)
+    }
+}
+
+/// What a lower bound rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BoundProof {
+    /// Zero: no objective is smaller.
+    Trivial,
+    /// All singular values of the dual point were computed.
+    Dense,
+    /// P has a low-rank form, so the dual point has too, and its few singular values were computed.
+    LowRank,
+    /// Leading singular values computed; the rest bounded by Lanczos from a random start (Kuczynski and Wozniakowski 1992).
+    Lanczos {
+        /// Largest probability, over the random start, that the bound does not hold.
+        failure_probability: f64,
+    },
+}
+
+/// All figures of a solution, computed anew.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Recomputed {
+    /// Number of columns of U and V.
+    pub rank: usize,
+    /// How far U and V are from the constraints. Where they are far, the objective is not one of the problem.
+    pub feasibility: Feasibility,
+    /// `1/2 ||Xi (P - U V^T)||_F^2`.
+    pub fidelity: f64,
+    /// `sum_j ||U_j|| ||V_j||`, not multiplied by lambda.
+    pub regularizer: f64,
+    /// `fidelity + lambda regularizer`.
+    pub objective: f64,
+    /// The paper's local error of the condition on U.
+    pub rel_le1: f64,
+    /// The paper's local error of the condition on V.
+    pub rel_le2: f64,
+    /// The paper's global error `Omega°(W) - 1`. Heuristic: a local search finds a lower bound of `Omega°`.
+    pub ge: f64,
+    /// The paper's relative duality gap at `M = -lambda W / Omega°(W)`. Heuristic, since `Omega°` is; where no positive
+    /// `Omega°` was found, M = 0 is taken.
+    pub rel_dg: f64,
+    /// A valid lower bound of the optimum.
+    pub lower_bound: f64,
+    /// `(objective - lower_bound) / objective`.
+    pub certified_gap: f64,
+    /// What the bound rests on.
+    pub bound_proof: BoundProof,
+    /// What the spectral norm of the clipped dual point was proven to be at most; the point was divided by it where it
+    /// exceeds 1. Far above 1, the bound is valid and loose.
+    pub bound_norm: f64,
+    /// The paper's relative recovery error, when the truth is given.
+    pub rel_re: Option<f64>,
+    /// The paper's relative sampling error, when the truth is given.
+    pub rel_se: Option<f64>,
+}
+
+/// Recomputes all figures of the solution `(u, v)` of
+/// `min 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, where `xi` is the diagonal of Xi.
+///
+/// Up to 1200 states the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
+/// when there is no witness, the dual is climbed for 60 steps. Beyond 5000 states only the witness, if there is one, is
+/// tried as a dual point. `seed` feeds the random starts; the result does not depend on the number of threads.
+#[allow(clippy::too_many_arguments)] // a solution is these eight things
+pub fn recompute(
+    p: &dyn Operator,
+    xi: &[f64],
+    lambda: f64,
+    u: &Mat,
+    v: &Mat,
+    witness: Option<Witness<'_>>,
+    truth: Option<&dyn Operator>,
+    seed: u64,
+) -> Result<Recomputed> {
+    check_input(p, xi, lambda, u, v, witness, truth)?;
+    let p = Rows::new("the transition matrix", p)?;
+
+    let fidelity = 0.5 * p.residual2(xi, u, v);
+    let (u_norms, v_norms) = (column_norms(u), column_norms(v));
+    let regularizer: f64 = u_norms.iter().zip(&v_norms).map(|(u, v)| u * v).sum();
+    let objective = fidelity + lambda * regularizer;
+
+    let local = local_errors(&p, xi, lambda, u, v, &u_norms, &v_norms);
+    let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu };
+
+    let singular = if p.states() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
+    let singular = singular.map(|(_, _, right)| rows::leading(&right, right.cols().min(u.cols() + 5)));
+    let polar = dual::polar(&own, singular.as_ref(), seed);
+    let heuristic_dual = own.ray().value(if polar > 0.0 { 1.0 / polar } else { 0.0 });
+
+    let mut points = vec![own];
+    if let Some(w) = witness {
+        points.push(Point { a: w.a, b: w.b, mu: w.mu, ..own });
+    }
+    let bound = dual::best_bound(&points, seed);
+
+    let (mut rel_re, mut rel_se) = (None, None);
+    if let Some(truth) = truth {
+        let truth = Rows::new("the true transition matrix", truth)?;
+        let scale = truth.norm2(xi);
+        rel_re = Some(truth.residual2(xi, u, v) / scale);
+        rel_se = Some(p.distance2(xi, &truth) / scale);
+    }
+
+    Ok(Recomputed {
+        rank: u.cols(),
+        feasibility: feasibility(u, v),
+        fidelity,
+        regularizer,
+        objective,
+        rel_le1: local.rel_le1,
+        rel_le2: local.rel_le2,
+        ge: polar - 1.0,
+        rel_dg: (objective - heuristic_dual) / objective,
+        lower_bound: bound.value,
+        certified_gap: (objective - bound.value) / objective,
+        bound_proof: bound.proof,
+        bound_norm: bound.norm,
+        rel_re,
+        rel_se,
+    })
+}
+
+fn check_input(
+    p: &dyn Operator,
+    xi: &[f64],
+    lambda: f64,
+    u: &Mat,
+    v: &Mat,
+    witness: Option<Witness<'_>>,
+    truth: Option<&dyn Operator>,
+) -> Result<()> {
+    let d = p.states();
+    if d == 0 {
+        return Err(Error::Empty { what: "the transition matrix" });
+    }
+    if !(lambda.is_finite() && lambda > 0.0) {
+        return Err(Error::Setting { name: "lambda", value: lambda.to_string(), allowed: "it must be a positive number" });
+    }
+    let size = |what, found, expected| if found == expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
+    let numbers = |what, list: &[f64]| match list.iter().position(|x| !x.is_finite()) {
+        Some(row) => Err(Error::NotFinite { what, row, column: 0, value: list[row] }),
+        None => Ok(()),
+    };
+    size("the list of weights", xi.len(), d)?;
+    numbers("the list of weights", xi)?;
+    if let Some(row) = xi.iter().position(|x| *x < 0.0) {
+        return Err(Error::Negative { what: "the list of weights", row, column: 0, value: xi[row] });
+    }
+    if u.cols() == 0 {
+        return Err(Error::Empty { what: "U" });
+    }
+    size("U (rows)", u.rows(), d)?;
+    size("V (rows)", v.rows(), d)?;
+    size("V (columns)", v.cols(), u.cols())?;
+    check_finite("U", u)?;
+    check_finite("V", v)?;
+    if let Some(w) = witness {
+        size("the witness a (rows)", w.a.rows(), d)?;
+        size("the witness b (rows)", w.b.rows(), d)?;
+        size("the witness b (columns)", w.b.cols(), w.a.cols())?;
+        size("the witness mu", w.mu.len(), d)?;
+        check_finite("the witness a", w.a)?;
+        check_finite("the witness b", w.b)?;
+        numbers("the witness mu", w.mu)?;
+    }
+    truth.map_or(Ok(()), |truth| size("the true transition matrix", truth.states(), d))
+}
+
+fn feasibility(u: &Mat, v: &Mat) -> Feasibility {
+    let far_from_one = |sums: &[f64]| sums.iter().fold(0.0f64, |worst, s| worst.max((s - 1.0).abs()));
+    let rows: Vec<f64> = (0..u.rows()).map(|i| u.row(i).iter().sum()).collect();
+    Feasibility {
+        row_sum_error: far_from_one(&rows),
+        column_sum_error: far_from_one(&column_sums(v, None)),
+        most_negative: u.as_slice().iter().chain(v.as_slice()).fold(0.0f64, |least, x| least.min(*x)),
+    }
+}
+
+struct LocalErrors {
+    mu: Vec<f64>,
+    rel_le1: f64,
+    rel_le2: f64,
+}
+
+/// The multipliers mu and the paper's relLE1 and relLE2 (its section 6.1). With `grad g = Xi^2 (U V^T - P)`:
+/// `grad g V = Xi^2 (U (V^T V) - P V)` and `grad g^T U = V (U^T Xi^2 U) - P^T Xi^2 U`.
+fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
+    let (d, s) = (u.rows(), u.cols());
+    let xi2: Vec<f64> = xi.iter().map(|x| x * x).collect();
+    // A column of length zero has no direction; its terms are zero.
+    let ratio = |above: f64, below: f64| if below > 0.0 { lambda * above / below } else { 0.0 };
+    let on_u: Vec<f64> = (0..s).map(|j| ratio(v_norms[j], u_norms[j])).collect();
+    let on_v: Vec<f64> = (0..s).map(|j| ratio(u_norms[j], v_norms[j])).collect();
+
+    let (ug, pv) = (product(u, &cross(v, v, None)), p.times(v));
+    let gradient_u = Mat::from_fn(d, s, |i, j| xi2[i] * (ug[(i, j)] - pv[(i, j)]));
+    let mu: Vec<f64> = (0..d)
+        .map(|i| {
+            let floor = SUPPORT * u.row(i).iter().fold(0.0f64, |most, x| most.max(*x));
+            let support: Vec<usize> = (0..s).filter(|&j| u[(i, j)] > floor).collect();
+            let total: f64 = support.iter().map(|&j| on_u[j] * u[(i, j)] + gradient_u[(i, j)]).sum();
+            total / support.len().max(1) as f64
+        })
+        .collect();
+    let error1 = sum(d, |i| (0..s).map(|j| ((mu[i] - gradient_u[(i, j)]).max(0.0) - on_u[j] * u[(i, j)]).abs()).sum());
+    let scale1 = sum(d, |i| (0..s).map(|j| (on_u[j] * u[(i, j)]).abs()).sum());
+
+    let weighted = Mat::from_fn(d, s, |i, j| xi2[i] * u[(i, j)]);
+    let (va, pu) = (product(v, &cross(u, u, Some(&xi2))), p.transposed_times(&weighted));
+    let level = column_sums(u, Some(&mu));
+    let error2 = sum(d, |i| (0..s).map(|j| ((level[j] - (va[(i, j)] - pu[(i, j)])).max(0.0) - on_v[j] * v[(i, j)]).abs()).sum());
+    let scale2 = sum(d, |i| (0..s).map(|j| (on_v[j] * v[(i, j)]).abs()).sum());
+
+    LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2 }
+}
