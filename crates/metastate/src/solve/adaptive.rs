@@ -29,8 +29,8 @@ const STALL_WINDOW: usize = 50;
 /// While columns come and go: once [`STALL_WINDOW`] sweeps gain less than this share of what the bound leaves open, a new
 /// column is the better investment.
 const SLOW_WHILE_GROWING: f64 = 0.02;
-/// While polishing below the wanted gap: the same, with far more patience.
-const SLOW_WHILE_POLISHING: f64 = 1e-5;
+/// While polishing below the wanted gap: the same, with more patience.
+const SLOW_WHILE_POLISHING: f64 = 1e-3;
 /// `Omega°(W) - 1` below this is nothing to append.
 const NOTHING_TO_APPEND: f64 = 1e-7;
 /// Points combined by the fast solver's acceleration.
@@ -94,8 +94,7 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
     let effort = settings.certificate.steering();
     let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
     let solved = relaxation::solve(problem, first, cap, precision, &effort, |rank, lower_bound| {
-        let progress =
-            Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, lower_bound };
+        let progress = Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, lower_bound };
         observer.event(&Event::Bounded { rank }, &progress);
         match observer.progress(&progress) {
             Control::Continue => true,
