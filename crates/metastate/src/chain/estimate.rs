@@ -1,0 +1,139 @@
+//! From counts to a chain: the estimates (2.1) and (2.2) of the paper.
+//!
+//! A state needs a positive weight. Which states have one depends on what the weight counts:
+//!
+//! - By departures (the taxi trips of section 6.3), a state that was never left has no weight. It is left out, as row and
+//!   as column, and the transitions into it go with it. A state whose every transition led to such a state is then never
+//!   left either, and so on until nothing changes. The rows that remain hold observed transitions only.
+//! - By arrivals (2.1), a state that was never reached has no weight, such as the first frame of a trajectory when the chain
+//!   never comes back to it. It is left out with the transitions out of it, and so on. A state that was reached and never
+//!   left stays, with the uniform row `1/d` of (2.2).
+//!
+//! A state never seen at all goes in both cases. The power of the weights plays no part in this, so that fits with different
+//! powers speak of the same states; in particular power zero gives weight 1 to the states above, not to the ones left out.
+
+use std::sync::Arc;
+
+use super::{Chain, WeightPower};
+use crate::counts::Counts;
+use crate::error::{Error, Result};
+use crate::graph::peel;
+use crate::ledger::{Ledger, LedgerUnit};
+use crate::linalg::{Csr, SparseOperator};
+
+/// What the weight xi of a state counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum WeightsBy {
+    /// Transitions out of the state, as for trips by pick-up place (section 6.3).
+    #[default]
+    Departures,
+    /// Transitions into the state, as along a trajectory (2.1).
+    Arrivals,
+}
+
+/// How a chain is estimated from counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Estimate {
+    /// What xi counts.
+    pub weights_by: WeightsBy,
+    /// The power of xi in the objective.
+    pub weight_power: WeightPower,
+}
+
+impl Chain {
+    /// The empirical chain of the counts: `p_ij = n_ij / n_i` (2.2) and xi by arrivals (2.1) or departures. See the notes at
+    /// the head of this file's documentation for which states are kept; the ledger names the others.
+    pub fn estimate(counts: &Counts, options: &Estimate) -> Result<Chain> {
+        if counts.transitions() <= 0.0 {
+            return Err(Error::Empty { what: "the list of transitions" });
+        }
+        let mut ledger = counts.ledger().clone();
+        let keep = states_with_weight(counts, options.weights_by, &mut ledger);
+        match keep[..] {
+            [] => return Err(Error::Empty { what: "the chain without the states that carry no weight" }),
+            [only] => return Err(Error::OneState { label: counts.index().label(only).to_string() }),
+            _ => {}
+        }
+        let mut csr = if keep.len() == counts.states() { counts.csr().clone() } else { counts.csr().restrict(&keep) };
+        let d = keep.len();
+        let departures: Vec<f64> = (0..d).map(|i| csr.row(i).1.iter().sum()).collect();
+        let total: f64 = departures.iter().sum();
+        let lost = counts.transitions() - total;
+        if d < counts.states() && lost > 0.0 {
+            ledger.add("from-or-to-a-left-out-state", LedgerUnit::Transitions, lost.round() as u64, lost, [] as [String; 0]);
+        }
+        let mut xi = match options.weights_by {
+            WeightsBy::Departures => departures.clone(),
+            WeightsBy::Arrivals => column_sums(&csr),
+        };
+        xi.iter_mut().for_each(|x| *x /= total);
+        let uniform: Vec<u32> = (0..d as u32).filter(|&i| departures[i as usize] == 0.0).collect();
+        divide_rows(&mut csr, &departures);
+        Ok(Chain {
+            p: Arc::new(SparseOperator::new(csr, uniform)?),
+            weights: options.weight_power.raise(&xi),
+            xi,
+            weight_power: options.weight_power,
+            index: counts.index().restricted(&keep),
+            transitions: total,
+            departures,
+            stationary_residual: None,
+            ledger,
+        })
+    }
+}
+
+/// The states that keep a positive weight when all others are left out; the ledger learns of the others.
+fn states_with_weight(counts: &Counts, by: WeightsBy, ledger: &mut Ledger) -> Vec<usize> {
+    let (d, csr) = (counts.states(), counts.csr());
+    let exits: Vec<usize> = (0..d).map(|i| csr.row(i).0.len()).collect();
+    let mut entries = vec![0usize; d];
+    csr.indices().iter().for_each(|&j| entries[j as usize] += 1);
+    // Number of transitions (as stored entries: whole numbers, no rounding) that give a state its weight.
+    let supports = match by {
+        WeightsBy::Departures => &exits,
+        WeightsBy::Arrivals => &entries,
+    };
+    let bare: Vec<bool> = supports.iter().map(|&n| n == 0).collect();
+    if !bare.contains(&true) {
+        return (0..d).collect();
+    }
+    let mut gone = bare.clone();
+    match by {
+        WeightsBy::Departures => {
+            let reversed = csr.transposed();
+            peel(&mut gone, exits.clone(), |j, f| reversed.row(j).0.iter().for_each(|&i| f(i as usize)));
+        }
+        WeightsBy::Arrivals => peel(&mut gone, entries.clone(), |i, f| csr.row(i).0.iter().for_each(|&j| f(j as usize))),
+    }
+    let (bare_reason, later_reason) = match by {
+        WeightsBy::Departures => ("never-left", "leads-only-to-left-out-states"),
+        WeightsBy::Arrivals => ("never-reached", "reached-only-from-left-out-states"),
+    };
+    let unseen = |i: usize| exits[i] == 0 && entries[i] == 0;
+    let mut note = |reason: &str, which: &dyn Fn(usize) -> bool| {
+        let mut rows = (0..d).filter(|&i| gone[i] && which(i)).peekable();
+        let examples: Vec<String> = rows.by_ref().take(5).map(|i| counts.index().label(i).to_string()).collect();
+        let count = examples.len() + rows.count();
+        ledger.add(reason, LedgerUnit::States, count as u64, 0.0, examples);
+    };
+    note("never-seen", &unseen);
+    note(bare_reason, &|i| bare[i] && !unseen(i));
+    note(later_reason, &|i| !bare[i]);
+    (0..d).filter(|&i| !gone[i]).collect()
+}
+
+fn column_sums(csr: &Csr) -> Vec<f64> {
+    let mut sums = vec![0.0; csr.cols()];
+    csr.indices().iter().zip(csr.values()).for_each(|(&j, x)| sums[j as usize] += x);
+    sums
+}
+
+/// Divides each row by its sum; rows with sum zero are empty and stay so.
+pub(super) fn divide_rows(csr: &mut Csr, sums: &[f64]) {
+    let indptr = csr.indptr().to_vec();
+    let values = csr.values_mut();
+    for (i, &sum) in sums.iter().enumerate() {
+        values[indptr[i]..indptr[i + 1]].iter_mut().for_each(|x| *x /= sum);
+    }
+}

@@ -1,0 +1,276 @@
+//! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (section 6.1).
+//!
+//! Checked at the door: finite, non-negative, rows that sum to one within 1e-8. Rows within 1e-12 are taken as they are;
+//! others are divided by their sum. A state with `xi = 0` is left out, as row and as column; the rows of the others are
+//! divided by what remains of them, and a row of which nothing remains goes too.
+
+use std::sync::Arc;
+
+use super::estimate::divide_rows;
+use super::stationary::{StationaryLaw, StationaryOptions, stationary_law};
+use super::{Chain, WeightPower};
+use crate::counts::StateIndex;
+use crate::error::{Error, Result};
+use crate::graph::peel;
+use crate::ledger::{Ledger, LedgerUnit};
+use crate::linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator, thin};
+
+const ROW_SUM_ALLOWED: f64 = 1e-8;
+const ROW_SUM_EXACT: f64 = 1e-12;
+
+/// Where xi comes from.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum RowWeights {
+    /// The stationary law of P.
+    #[default]
+    Stationary,
+    /// These weights, one a state: non-negative, not all zero; divided by their sum.
+    Given(Vec<f64>),
+}
+
+/// What comes with a matrix of probabilities.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Where xi comes from.
+    pub weights: RowWeights,
+    /// The power of xi in the objective.
+    pub weight_power: WeightPower,
+    /// Labels; numbers from 0 when absent.
+    pub index: Option<StateIndex>,
+}
+
+impl Given {
+    /// Weights given, all else by default.
+    pub fn weights(xi: Vec<f64>) -> Self {
+        Given { weights: RowWeights::Given(xi), ..Given::default() }
+    }
+}
+
+impl Chain {
+    /// From all entries of P.
+    pub fn from_dense(mut p: Mat, given: Given) -> Result<Chain> {
+        let index = checked_index(p.rows(), p.cols(), &given)?;
+        check_entries(&p, "the transition matrix")?;
+        for i in 0..p.rows() {
+            let sum: f64 = p.row(i).iter().sum();
+            if row_needs_division(i, sum)? {
+                p.row_mut(i).iter_mut().for_each(|x| *x /= sum);
+            }
+        }
+        let operator = DenseOperator::new(p.clone())?;
+        let weights = Weights::new(&given, &operator)?;
+        if !weights.xi.contains(&0.0) {
+            return weights.into_chain(Arc::new(operator), index, Ledger::new(), given.weight_power);
+        }
+        let d = p.rows();
+        let mut gone = weights.without_weight();
+        let exits = (0..d).map(|i| p.row(i).iter().filter(|x| **x > 0.0).count()).collect();
+        peel(&mut gone, exits, |j, f| (0..d).filter(|&i| p[(i, j)] > 0.0).for_each(f));
+        let (weights, index, ledger, keep) = weights.leave_out(&gone, &index)?;
+        let mut q = Mat::from_fn(keep.len(), keep.len(), |i, j| p[(keep[i], keep[j])]);
+        for i in 0..q.rows() {
+            let sum: f64 = q.row(i).iter().sum();
+            q.row_mut(i).iter_mut().for_each(|x| *x /= sum);
+        }
+        weights.into_chain(Arc::new(DenseOperator::new(q)?), index, ledger, given.weight_power)
+    }
+
+    /// From the non-zero entries of P.
+    pub fn from_sparse(mut p: Csr, given: Given) -> Result<Chain> {
+        let index = checked_index(p.rows(), p.cols(), &given)?;
+        for (i, j, value) in p.triplets() {
+            check_entry("the transition matrix", i as usize, j as usize, value)?;
+        }
+        let mut sums = vec![1.0; p.rows()];
+        for i in 0..p.rows() {
+            let sum: f64 = p.row(i).1.iter().sum();
+            if row_needs_division(i, sum)? {
+                sums[i] = sum;
+            }
+        }
+        divide_rows(&mut p, &sums);
+        let operator = SparseOperator::new(p, Vec::new())?;
+        let weights = Weights::new(&given, &operator)?;
+        if !weights.xi.contains(&0.0) {
+            return weights.into_chain(Arc::new(operator), index, Ledger::new(), given.weight_power);
+        }
+        let p = operator.csr();
+        let mut gone = weights.without_weight();
+        // Stored zeros are no exits.
+        let exits = (0..p.rows()).map(|i| p.row(i).1.iter().filter(|x| **x > 0.0).count()).collect();
+        let reversed = p.transposed();
+        peel(&mut gone, exits, |j, f| {
+            let (sources, values) = reversed.row(j);
+            sources.iter().zip(values).filter(|(_, x)| **x > 0.0).for_each(|(&i, _)| f(i as usize));
+        });
+        let (weights, index, ledger, keep) = weights.leave_out(&gone, &index)?;
+        let mut q = p.restrict(&keep);
+        let sums: Vec<f64> = (0..q.rows()).map(|i| q.row(i).1.iter().sum()).collect();
+        divide_rows(&mut q, &sums);
+        weights.into_chain(Arc::new(SparseOperator::new(q, Vec::new())?), index, ledger, given.weight_power)
+    }
+
+    /// From `P = L R^T` (both `d x r`), with non-negative factors: that L R^T is non-negative could otherwise be known only
+    /// by forming it.
+    pub fn from_low_rank(mut left: Mat, right: Mat, given: Given) -> Result<Chain> {
+        let index = checked_index(left.rows(), right.rows(), &given)?;
+        if left.cols() != right.cols() {
+            return Err(Error::SizeMismatch { what: "the right factor (columns)", expected: left.cols(), found: right.cols() });
+        }
+        check_entries(&left, "the left factor")?;
+        check_entries(&right, "the right factor")?;
+        // Row i of L R^T sums to L_i (R^T 1).
+        let columns = thin::column_sums(&right);
+        for i in 0..left.rows() {
+            let sum = thin::dot(left.row(i), &columns);
+            if row_needs_division(i, sum)? {
+                left.row_mut(i).iter_mut().for_each(|x| *x /= sum);
+            }
+        }
+        let operator = LowRankOperator::new(left.clone(), right.clone())?;
+        let weights = Weights::new(&given, &operator)?;
+        if !weights.xi.contains(&0.0) {
+            return weights.into_chain(Arc::new(operator), index, Ledger::new(), given.weight_power);
+        }
+        let mut gone = weights.without_weight();
+        // A further row falls only when a whole column of R has lost its support: at most r + 1 rounds.
+        loop {
+            let columns = thin::fold_rows(&right, |sums, i, row| {
+                if !gone[i] {
+                    sums.iter_mut().zip(row).for_each(|(s, x)| *s += x);
+                }
+            });
+            let bare: Vec<usize> = (0..gone.len()).filter(|&i| !gone[i] && thin::dot(left.row(i), &columns) <= 0.0).collect();
+            if bare.is_empty() {
+                break;
+            }
+            bare.iter().for_each(|&i| gone[i] = true);
+        }
+        let (weights, index, ledger, keep) = weights.leave_out(&gone, &index)?;
+        let mut left = Mat::from_fn(keep.len(), left.cols(), |i, k| left[(keep[i], k)]);
+        let right = Mat::from_fn(keep.len(), right.cols(), |i, k| right[(keep[i], k)]);
+        let columns = thin::column_sums(&right);
+        for i in 0..left.rows() {
+            let sum = thin::dot(left.row(i), &columns);
+            left.row_mut(i).iter_mut().for_each(|x| *x /= sum);
+        }
+        weights.into_chain(Arc::new(LowRankOperator::new(left, right)?), index, ledger, given.weight_power)
+    }
+}
+
+/// xi on the way in: sums to one, may hold zeros.
+struct Weights {
+    xi: Vec<f64>,
+    residual: Option<f64>,
+}
+
+impl Weights {
+    fn new(given: &Given, p: &dyn Operator) -> Result<Self> {
+        let what = "the list of weights";
+        match &given.weights {
+            RowWeights::Stationary => {
+                let StationaryLaw { xi, residual, .. } = stationary_law(p, &StationaryOptions::default());
+                Ok(Weights { xi, residual: Some(residual) })
+            }
+            RowWeights::Given(xi) => {
+                if xi.len() != p.states() {
+                    return Err(Error::SizeMismatch { what, expected: p.states(), found: xi.len() });
+                }
+                for (i, &x) in xi.iter().enumerate() {
+                    check_entry(what, i, 0, x)?;
+                }
+                let total: f64 = xi.iter().sum();
+                if total <= 0.0 || !total.is_finite() {
+                    return Err(Error::Setting {
+                        name: "the sum of the weights",
+                        value: total.to_string(),
+                        allowed: "it must be positive and finite; give at least two states a weight",
+                    });
+                }
+                // Weights that already sum to one come back bit for bit.
+                let scale = if (total - 1.0).abs() <= ROW_SUM_EXACT { 1.0 } else { total };
+                Ok(Weights { xi: xi.iter().map(|x| x / scale).collect(), residual: None })
+            }
+        }
+    }
+
+    fn without_weight(&self) -> Vec<bool> {
+        self.xi.iter().map(|x| *x == 0.0).collect()
+    }
+
+    /// The weights, labels and rows of the states that stay, and the ledger of the others.
+    fn leave_out(self, gone: &[bool], index: &StateIndex) -> Result<(Weights, StateIndex, Ledger, Vec<usize>)> {
+        let keep: Vec<usize> = (0..gone.len()).filter(|&i| !gone[i]).collect();
+        match keep[..] {
+            [] => return Err(Error::Empty { what: "the chain without the states that carry no weight" }),
+            [only] => return Err(Error::OneState { label: index.label(only).to_string() }),
+            _ => {}
+        }
+        let mut ledger = Ledger::new();
+        let zero = if self.residual.is_some() { "transient" } else { "weight-zero" };
+        for (i, _) in gone.iter().enumerate().filter(|(_, gone)| **gone) {
+            let reason = if self.xi[i] == 0.0 { zero } else { "leads-only-to-left-out-states" };
+            ledger.add(reason, LedgerUnit::States, 1, self.xi[i], [index.label(i).to_string()]);
+        }
+        let total: f64 = keep.iter().map(|&i| self.xi[i]).sum();
+        let xi = keep.iter().map(|&i| self.xi[i] / total).collect();
+        Ok((Weights { xi, residual: self.residual }, index.restricted(&keep), ledger, keep))
+    }
+
+    fn into_chain(self, p: Arc<dyn Operator>, index: StateIndex, ledger: Ledger, weight_power: WeightPower) -> Result<Chain> {
+        Ok(Chain {
+            p,
+            weights: weight_power.raise(&self.xi),
+            departures: self.xi.clone(),
+            xi: self.xi,
+            weight_power,
+            index,
+            transitions: 0.0,
+            stationary_residual: self.residual,
+            ledger,
+        })
+    }
+}
+
+fn checked_index(rows: usize, cols: usize, given: &Given) -> Result<StateIndex> {
+    if rows != cols {
+        return Err(Error::SizeMismatch { what: "the transition matrix (columns)", expected: rows, found: cols });
+    }
+    let index = given.index.clone().unwrap_or_else(|| StateIndex::numbered(rows));
+    if index.len() != rows {
+        return Err(Error::SizeMismatch { what: "the list of labels", expected: rows, found: index.len() });
+    }
+    match rows {
+        0 => Err(Error::Empty { what: "the transition matrix" }),
+        1 => Err(Error::OneState { label: index.label(0).to_string() }),
+        _ => Ok(index),
+    }
+}
+
+fn check_entry(what: &'static str, row: usize, column: usize, value: f64) -> Result<()> {
+    if !value.is_finite() {
+        return Err(Error::NotFinite { what, row, column, value });
+    }
+    if value < 0.0 {
+        return Err(Error::Negative { what, row, column, value });
+    }
+    Ok(())
+}
+
+fn check_entries(m: &Mat, what: &'static str) -> Result<()> {
+    for i in 0..m.rows() {
+        for (j, &value) in m.row(i).iter().enumerate() {
+            check_entry(what, i, j, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a row must be divided by its sum; an error when it is no distribution.
+fn row_needs_division(row: usize, sum: f64) -> Result<bool> {
+    let off = (sum - 1.0).abs();
+    if off.is_nan() || off > ROW_SUM_ALLOWED {
+        return Err(Error::RowSum { row, sum });
+    }
+    Ok(off > ROW_SUM_EXACT)
+}

@@ -1,0 +1,131 @@
+//! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states.
+
+mod estimate;
+mod given;
+mod stationary;
+
+pub use estimate::{Estimate, WeightsBy};
+pub use given::{Given, RowWeights};
+pub use stationary::{StationaryLaw, StationaryOptions, stationary_law};
+
+use std::sync::Arc;
+
+use crate::counts::StateIndex;
+use crate::ledger::Ledger;
+use crate::linalg::Operator;
+
+/// The power to which xi is raised in the diagonal of Xi; row i of the objective weighs `xi_i^(2 power)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum WeightPower {
+    /// `xi`, as in the paper.
+    #[default]
+    One,
+    /// `sqrt(xi)`: each observed transition counts once. Shows slow, rare states better.
+    Half,
+    /// 1 for every state.
+    Zero,
+}
+
+impl WeightPower {
+    /// The exponent.
+    pub fn exponent(self) -> f64 {
+        match self {
+            WeightPower::One => 1.0,
+            WeightPower::Half => 0.5,
+            WeightPower::Zero => 0.0,
+        }
+    }
+
+    fn raise(self, xi: &[f64]) -> Vec<f64> {
+        match self {
+            WeightPower::One => xi.to_vec(),
+            WeightPower::Half => xi.iter().map(|x| x.sqrt()).collect(),
+            WeightPower::Zero => vec![1.0; xi.len()],
+        }
+    }
+}
+
+/// A Markov chain with weighted rows. Every state has `xi > 0`: where the weight is zero the data says nothing of the row,
+/// and the dual problem would be unbounded, so such states are left out on the way in and named in the ledger.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    p: Arc<dyn Operator>,
+    xi: Vec<f64>,
+    weight_power: WeightPower,
+    weights: Vec<f64>,
+    index: StateIndex,
+    transitions: f64,
+    departures: Vec<f64>,
+    stationary_residual: Option<f64>,
+    ledger: Ledger,
+}
+
+impl Chain {
+    /// The transition matrix, by its products and rows.
+    pub fn p(&self) -> &dyn Operator {
+        self.p.as_ref()
+    }
+
+    /// The transition matrix, shared.
+    pub fn p_shared(&self) -> Arc<dyn Operator> {
+        Arc::clone(&self.p)
+    }
+
+    /// Number of states, `d`.
+    pub fn states(&self) -> usize {
+        self.xi.len()
+    }
+
+    /// The labels of the states.
+    pub fn index(&self) -> &StateIndex {
+        &self.index
+    }
+
+    /// Share of each state: positive, sums to one.
+    pub fn xi(&self) -> &[f64] {
+        &self.xi
+    }
+
+    /// The diagonal of Xi in the objective, `xi^power`.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The power that makes the weights of xi.
+    pub fn weight_power(&self) -> WeightPower {
+        self.weight_power
+    }
+
+    /// Number of observed transitions that P rests on; zero when P was given as probabilities.
+    pub fn transitions(&self) -> f64 {
+        self.transitions
+    }
+
+    /// Observed transitions out of each state, `n_i` in (2.2), zero where the row is the uniform one; `xi` when P was given as
+    /// probabilities. So `departures[i] * p_ij` is the number (or share) of transitions from i to j.
+    pub fn departures(&self) -> &[f64] {
+        &self.departures
+    }
+
+    /// `|| xi^T P - xi^T ||_1` when xi was computed as the stationary law of P.
+    pub fn stationary_residual(&self) -> Option<f64> {
+        self.stationary_residual
+    }
+
+    /// What was left out between the data and this chain.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Numbers stored for P.
+    pub fn nonzeros(&self) -> usize {
+        self.p.nonzeros()
+    }
+
+    /// The same chain with other weights in the objective. The set of states does not depend on the power.
+    pub fn with_weight_power(mut self, power: WeightPower) -> Self {
+        self.weights = power.raise(&self.xi);
+        self.weight_power = power;
+        self
+    }
+}
