@@ -89,7 +89,7 @@ fn plain<'v>(raw: &'v str, file: &str, line: u64, column: &str) -> Result<Option
     match raw.as_bytes().first() {
         Some(b'"') => {
             let text: String = serde_json::from_str(raw).map_err(|_| refused(Code::Json, "this text cannot be read"))?;
-            Ok(Some(Cow::Owned(text)).filter(|t| !t.is_empty()))
+            Ok(if text.is_empty() { None } else { Some(Cow::Owned(text)) })
         }
         Some(b'{' | b'[') => {
             Err(refused(Code::Json, "this value is nested, where a text or a number is needed").remedy("flatten the data first"))

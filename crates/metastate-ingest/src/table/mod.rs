@@ -160,14 +160,15 @@ impl<'a> Tables<'a> {
             if round.is_empty() {
                 break;
             }
-            let this = &*self;
+            // Only what all threads may look at: the open text file is this thread's own.
+            let decoder = Decoder { sources: self.sources, wanted: &self.wanted, files: &self.files };
             let done: Vec<Result<(T, u64)>> = round
                 .into_par_iter()
                 .map(|unit| {
                     let mut seen = 0u64;
                     let result = map(
                         &mut |visit| {
-                            this.decode(&unit, &mut |batch| {
+                            decoder.decode(&unit, &mut |batch| {
                                 seen += batch.rows as u64;
                                 visit(batch)
                             })
@@ -241,6 +242,15 @@ impl<'a> Tables<'a> {
         Ok(round)
     }
 
+}
+
+struct Decoder<'d> {
+    sources: &'d [Source],
+    wanted: &'d [String],
+    files: &'d [TableFile],
+}
+
+impl Decoder<'_> {
     fn decode(&self, unit: &Unit, visit: &mut Visitor<'_>) -> Result<()> {
         let source = &self.sources[unit.file];
         match (&self.files[unit.file], &unit.kind) {
@@ -248,7 +258,7 @@ impl<'a> Tables<'a> {
                 visit(&layout.decode(&source.name, data, *first_line)?)
             }
             (TableFile::Json(layout), UnitKind::Text { data, first_line }) => {
-                visit(&layout.decode(&source.name, data, *first_line, &self.wanted)?)
+                visit(&layout.decode(&source.name, data, *first_line, self.wanted)?)
             }
             (TableFile::Parquet(layout), UnitKind::Group(group)) => layout.decode(&source.name, *group, unit.rows, visit),
             _ => Ok(()), // units are made by `next_round` from the same list of files
