@@ -21,8 +21,9 @@ const SMALL: i64 = 1 << 16;
 #[derive(Default)]
 pub(crate) struct LabelSet {
     small: Vec<u32>,
-    integers: HashMap<i64, u32>,
-    texts: HashMap<Box<str>, u32>,
+    // Seeded hashes: fast, and no file can be made to collide on purpose. Nothing depends on their order.
+    integers: HashMap<i64, u32, ahash::RandomState>,
+    texts: HashMap<Box<str>, u32, ahash::RandomState>,
     pub labels: Vec<Label>,
     /// The dictionary looked at last, with the numbers of its values.
     dictionary: Option<(ArrayRef, Vec<u32>)>,
@@ -31,10 +32,6 @@ pub(crate) struct LabelSet {
 }
 
 impl LabelSet {
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-
     #[inline]
     pub fn integer(&mut self, n: i64) -> u32 {
         if (0..SMALL).contains(&n) {

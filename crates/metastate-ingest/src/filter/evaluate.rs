@@ -323,7 +323,7 @@ mod tests {
             ("t >= '2015-12-03'", vec![2, 3]),
             ("t < TIMESTAMP '2015-12-01 08:30:01'", vec![0]),
             ("day > DATE '2015-12-02'", vec![1, 2, 3]),
-            ("s = n OR x > n", vec![]),
+            ("s = n OR x > n", vec![3]),
             ("flag = false", vec![1]),
             ("n = 2 OR NULL", vec![1]),
         ] {

@@ -289,7 +289,7 @@ fn positions(names: &[String], wanted: &[String], file: &str) -> Result<Vec<usiz
 }
 
 /// The text of a piece, with the line of the first byte that is not UTF-8 or is NUL.
-fn as_text<'d>(data: &'d [u8], first_line: u64, file: &str) -> Result<&'d str> {
+pub(crate) fn as_text<'d>(data: &'d [u8], first_line: u64, file: &str) -> Result<&'d str> {
     let line_of = |at: usize| first_line + memchr::memchr_iter(b'\n', &data[..at]).count() as u64;
     if let Some(at) = memchr::memchr(0, data) {
         return Err(IngestError::new(Code::Nul, "this line holds a NUL byte, so this is no text file")
