@@ -29,6 +29,8 @@ pub(crate) struct Pairs {
     pub pinned: Vec<u32>,
     pub ends: Ends,
     pub ledger: Ledger,
+    /// What `rows` counts, for messages.
+    pub noun: &'static str,
     /// Rows seen, and rows that were counted.
     pub rows: u64,
     pub kept: u64,
@@ -70,7 +72,7 @@ impl Pairs {
         self.pinned.iter().for_each(|&i| keep[i as usize] = true);
         let total: f64 = departures.iter().sum();
         if self.kept == 0 || total == 0.0 {
-            return Err(self.nothing_left(file, "no row"));
+            return Err(nothing_left(&self.ledger, self.rows, self.noun, file));
         }
         if settings.min_share > 0.0 {
             let before = keep.clone();
@@ -129,7 +131,7 @@ impl Pairs {
             }
         })?;
         if triplets.is_empty() {
-            return Err(self.nothing_left(file, "no row"));
+            return Err(nothing_left(&self.ledger, self.rows, self.noun, file));
         }
         if let [only] = names.as_slice() {
             return Err(IngestError::from_core(metastate::Error::OneState { label: only.to_string() }, Some(file)));
@@ -154,22 +156,22 @@ impl Pairs {
         hints.extend(near_absorbing_hint(&counts));
         Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints })
     }
-
-    fn nothing_left(&self, file: &str, what: &str) -> IngestError {
-        nothing_left(&self.ledger, self.rows, file, what)
-    }
 }
 
-/// "Nothing is left of 100 rows", with where they went.
-pub(crate) fn nothing_left(ledger: &Ledger, rows: u64, file: &str, what: &str) -> IngestError {
+/// "No transition is left of 100 rows", with where they went.
+pub(crate) fn nothing_left(ledger: &Ledger, rows: u64, noun: &str, file: &str) -> IngestError {
     let reasons: Vec<String> = ledger.iter().map(|e| format!("{}: {} {}", e.reason, e.count, e.unit)).collect();
     let why = if reasons.is_empty() { "none was counted".to_owned() } else { reasons.join(", ") };
-    IngestError::new(Code::NothingLeft, format!("{what} is left of {rows} ({why})")).file(file).remedy("loosen the filter that took most, or check the columns")
+    IngestError::new(Code::NothingLeft, format!("no transition is left of {rows} {noun} ({why})"))
+        .file(file)
+        .remedy("loosen the filter that took most, or check the columns")
 }
 
 fn check_shares(settings: &InputSettings) -> Result<()> {
     let refuse = |option: &str, value: f64| {
-        Err(IngestError::new(Code::Option, format!("{option} must lie within 0 and 1")).value(value.to_string()).remedy("it is a share, not a per cent value"))
+        Err(IngestError::new(Code::Option, format!("{option} must lie within 0 and 1"))
+            .value(value.to_string())
+            .remedy("it is a share, not a per cent value"))
     };
     if !(0.0..1.0).contains(&settings.min_share) {
         return refuse("--min-share", settings.min_share);
@@ -183,7 +185,8 @@ fn check_shares(settings: &InputSettings) -> Result<()> {
 /// Garages and stuck receivers: a few states that hardly ever leave distort any spectrum.
 fn near_absorbing_hint(counts: &Counts) -> Option<String> {
     let (departures, selfs) = (counts.departures(), counts.self_counts());
-    let mut near: Vec<usize> = (0..counts.states()).filter(|&i| departures[i] > 0.0 && selfs[i] >= NEAR_ABSORBING * departures[i]).collect();
+    let mut near: Vec<usize> =
+        (0..counts.states()).filter(|&i| departures[i] > 0.0 && selfs[i] >= NEAR_ABSORBING * departures[i]).collect();
     if near.is_empty() || near.len() == counts.states() {
         return None;
     }

@@ -49,7 +49,10 @@ impl Grid {
                 return refuse("the box reaches beyond the earth", "give west,south,east,north in degrees, in this order");
             }
             if b.west >= b.east || b.south >= b.north {
-                return refuse("the box is empty: west must be below east and south below north", "give west,south,east,north in this order");
+                return refuse(
+                    "the box is empty: west must be below east and south below north",
+                    "give west,south,east,north in this order",
+                );
             }
         }
         let text = format!("{cell}");

@@ -45,7 +45,10 @@ fn parse<'t>(batch: &Batch<'_>, texts: impl Iterator<Item = Option<&'t str>>, na
             Some(t) => match t.parse::<f64>() {
                 Ok(x) => out.append_value(x),
                 Err(_) => {
-                    let remedy = format!("correct it, or leave such rows out with --where \"{name} <> '{}'\"", t.chars().take(20).collect::<String>());
+                    let remedy = format!(
+                        "correct it, or leave such rows out with --where \"{name} <> '{}'\"",
+                        t.chars().take(20).collect::<String>()
+                    );
                     return Err(batch.at(IngestError::new(Code::Number, "this is not a number").value(t).remedy(remedy), i, name));
                 }
             },

@@ -57,7 +57,9 @@ const UNITS: [LedgerUnit; 5] =
 /// Writes counts beside their final place and renames: the file is there whole, or not at all.
 pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]) -> Result<()> {
     let failed = |e: String| {
-        IngestError::new(Code::Write, format!("the counts file cannot be written ({e})")).file(path.display().to_string()).remedy("check the place and its free space")
+        IngestError::new(Code::Write, format!("the counts file cannot be written ({e})"))
+            .file(path.display().to_string())
+            .remedy("check the place and its free space")
     };
     let counts = &counted.counts;
     let labels: Vec<String> = counts.index().labels().map(|l| l.to_string()).collect();
@@ -131,7 +133,9 @@ fn footers(sources: &[Source], settings: &InputSettings) -> Result<Option<Vec<Fo
     match found.len() {
         0 => Ok(None),
         n if n == sources.len() => Ok(Some(found)),
-        _ => Err(IngestError::new(Code::Format, "counts files and other tables are mixed").file(&sources[0].name).remedy("count the others first, then merge")),
+        _ => Err(IngestError::new(Code::Format, "counts files and other tables are mixed")
+            .file(&sources[0].name)
+            .remedy("count the others first, then merge")),
     }
 }
 

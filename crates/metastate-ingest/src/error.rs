@@ -23,7 +23,8 @@ impl fmt::Display for Place {
         parts.extend(self.file.clone());
         parts.extend(self.line.map(|n| format!("line {n}")));
         parts.extend(self.row.map(|n| format!("row {n}")));
-        parts.extend(self.column.as_ref().map(|c| format!("column {c}")));
+        // An option stands for itself.
+        parts.extend(self.column.as_ref().map(|c| if c.starts_with("--") { c.clone() } else { format!("column {c}") }));
         f.write_str(&parts.join(", "))
     }
 }
@@ -159,7 +160,8 @@ impl std::error::Error for IngestError {}
 
 /// At most [`SHOWN`] characters, control characters escaped.
 pub(crate) fn shorten(text: &str) -> String {
-    let mut out: String = text.chars().take(SHOWN).flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
+    let mut out: String =
+        text.chars().take(SHOWN).flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
     if text.chars().nth(SHOWN).is_some() {
         out.push('…');
     }
@@ -190,7 +192,12 @@ mod tests {
 
     #[test]
     fn a_refusal_reads_as_one_sentence() {
-        let e = IngestError::new(Code::Number, "this is not a number").file("a.csv").line(7).column("fare").value("x\u{7}y").remedy("correct it");
+        let e = IngestError::new(Code::Number, "this is not a number")
+            .file("a.csv")
+            .line(7)
+            .column("fare")
+            .value("x\u{7}y")
+            .remedy("correct it");
         assert_eq!(e.to_string(), "a.csv, line 7, column fare: this is not a number (met `x\\u{7}y`); correct it");
         assert_eq!(e.code(), "E-INGEST-NUMBER");
     }

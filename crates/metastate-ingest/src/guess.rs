@@ -28,7 +28,9 @@ pub(crate) fn kind(sources: &[Source], settings: &InputSettings) -> Result<Optio
     }
     let source = &sources[0];
     if sources.iter().any(|s| may_be_table(s.format) != may_be_table(source.format)) {
-        return Err(IngestError::new(Code::Format, "tables and matrix files are mixed").file(&source.name).remedy("read them apart and merge the counts"));
+        return Err(IngestError::new(Code::Format, "tables and matrix files are mixed")
+            .file(&source.name)
+            .remedy("read them apart and merge the counts"));
     }
     if settings.from.is_some() || settings.to.is_some() {
         return Ok(Some(As::Trips));

@@ -2,9 +2,9 @@
 
 use std::io::{BufReader, Read};
 
-use metastate::{Counts, Csr, Label, Ledger, Mat, StateIndex};
+use metastate::{Counts, Csr, Label, Mat, StateIndex};
 
-use crate::assemble::{CountedStates, nothing_left};
+use crate::assemble::CountedStates;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::npy::{Kind, NpyReader};
@@ -236,7 +236,7 @@ impl Collector<'_> {
     fn into_counts(self, index: StateIndex, file: &str) -> Result<CountedStates> {
         let core = |e| IngestError::from_core(e, Some(file));
         if self.triplets.is_empty() {
-            return Err(nothing_left(&Ledger::new(), self.entries, file, "no count above zero"));
+            return Err(IngestError::new(Code::NothingLeft, "every count is zero").file(file).remedy("check how the matrix was written"));
         }
         if index.len() == 1 {
             return Err(core(metastate::Error::OneState { label: index.label(0).to_string() }));
@@ -282,7 +282,9 @@ fn lines_of(source: &Source, most: u64) -> Result<Vec<String>> {
     let limit = most.saturating_mul(1 << 10).saturating_add(1 << 20);
     source.open()?.take(limit + 1).read_to_end(&mut text).map_err(|e| source.read_error(e))?;
     if text.len() as u64 > limit {
-        return Err(IngestError::new(Code::Labels, "this file is far too long for so few states").file(&source.name).value(format!("{most} states")));
+        return Err(IngestError::new(Code::Labels, "this file is far too long for so few states")
+            .file(&source.name)
+            .value(format!("{most} states")));
     }
     let text = crate::table::as_text(&text, 1, &source.name)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -315,12 +317,18 @@ fn weights(path: &str, d: u64, settings: &InputSettings) -> Result<Vec<f64>> {
     } else {
         for (k, line) in lines_of(&source, d)?.iter().enumerate() {
             values.push(line.trim().parse().map_err(|_| {
-                IngestError::new(Code::Number, "this is not a number").file(path).line(k as u64 + 1).value(line.as_str()).remedy("write one weight a line")
+                IngestError::new(Code::Number, "this is not a number")
+                    .file(path)
+                    .line(k as u64 + 1)
+                    .value(line.as_str())
+                    .remedy("write one weight a line")
             })?);
         }
     }
     if values.len() as u64 != d {
-        return Err(IngestError::new(Code::Size, format!("there are {} weights for {d} states", values.len())).file(path).remedy("give one weight a state"));
+        return Err(IngestError::new(Code::Size, format!("there are {} weights for {d} states", values.len()))
+            .file(path)
+            .remedy("give one weight a state"));
     }
     if let Some(k) = values.iter().position(|w| !w.is_finite() || *w < 0.0) {
         let code = if values[k].is_finite() { Code::Negative } else { Code::NotFinite };
@@ -331,7 +339,9 @@ fn weights(path: &str, d: u64, settings: &InputSettings) -> Result<Vec<f64>> {
             .remedy("correct the weights"));
     }
     if values.iter().all(|w| *w == 0.0) {
-        return Err(IngestError::new(Code::NothingLeft, "all weights are zero").file(path).remedy("correct the weights, or leave --weights out"));
+        return Err(IngestError::new(Code::NothingLeft, "all weights are zero")
+            .file(path)
+            .remedy("correct the weights, or leave --weights out"));
     }
     Ok(values)
 }

@@ -22,7 +22,8 @@ impl<'s> Lines<'s> {
     fn next(&mut self) -> Result<Option<&str>> {
         loop {
             self.line.clear();
-            let read = (&mut self.reader).take(LONGEST_LINE as u64).read_until(b'\n', &mut self.line).map_err(|e| self.source.read_error(e))?;
+            let read =
+                (&mut self.reader).take(LONGEST_LINE as u64).read_until(b'\n', &mut self.line).map_err(|e| self.source.read_error(e))?;
             if read == 0 {
                 return Ok(None);
             }
@@ -57,7 +58,12 @@ struct Banner {
 fn banner(lines: &mut Lines<'_>) -> Result<Banner> {
     let text = lines.next()?.unwrap_or("").to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
-    let fail = |what: &str| lines.refuse(format!("the banner is not valid: {what}")).value(&text).remedy("begin with: %%MatrixMarket matrix coordinate integer general");
+    let fail = |what: &str| {
+        lines
+            .refuse(format!("the banner is not valid: {what}"))
+            .value(&text)
+            .remedy("begin with: %%MatrixMarket matrix coordinate integer general")
+    };
     let [start, object, format, field, symmetry] = words[..] else { return Err(fail("five words are needed")) };
     if start != "%%matrixmarket" || object != "matrix" {
         return Err(fail("it must begin with %%MatrixMarket matrix"));
@@ -103,7 +109,13 @@ pub(crate) fn read(source: &Source, sink: &mut dyn Sink) -> Result<()> {
         None => u128::from(rows) * u128::from(cols),
     };
     // The shortest entry is "0\n" or "1 1\n". A packed file can be a thousand times as long.
-    let shortest = if !banner.coordinate { 2 } else if banner.pattern { 4 } else { 6 };
+    let shortest = if !banner.coordinate {
+        2
+    } else if banner.pattern {
+        4
+    } else {
+        6
+    };
     let text_bytes = u128::from(source.bytes) * if source.compression == Compression::None { 1 } else { 1100 };
     if entries * shortest > text_bytes + 1 {
         return Err(IngestError::new(Code::Size, "the header promises more than the file holds")
@@ -117,9 +129,16 @@ pub(crate) fn read(source: &Source, sink: &mut dyn Sink) -> Result<()> {
         return Err(lines.refuse("a symmetric matrix must be square").value(format!("{rows} x {cols}")));
     }
     sink.begin(Shape { rows, cols, entries, dense: !banner.coordinate }, &source.name)?;
-    if banner.coordinate { coordinate(&mut lines, &banner, rows, cols, entries, sink) } else { array(&mut lines, &banner, rows, cols, sink) }?;
+    if banner.coordinate {
+        coordinate(&mut lines, &banner, rows, cols, entries, sink)
+    } else {
+        array(&mut lines, &banner, rows, cols, sink)
+    }?;
     if let Some(extra) = lines.next()?.map(str::to_owned) {
-        return Err(lines.refuse(format!("there are more entries than the {entries} promised")).value(extra).remedy("correct the line of sizes"));
+        return Err(lines
+            .refuse(format!("there are more entries than the {entries} promised"))
+            .value(extra)
+            .remedy("correct the line of sizes"));
     }
     Ok(())
 }
@@ -128,12 +147,18 @@ fn number(lines: &Lines<'_>, word: &str, integer: bool) -> Result<f64> {
     let parsed = if integer { word.parse::<i64>().map(|n| n as f64).ok() } else { word.parse::<f64>().ok() };
     parsed.ok_or_else(|| {
         let what = if integer { "a whole number of at most 64 bits is needed" } else { "a number is needed" };
-        IngestError::new(if integer { Code::Integer } else { Code::Number }, what).file(&lines.source.name).line(lines.number).value(word)
+        IngestError::new(if integer { Code::Integer } else { Code::Number }, what)
+            .file(&lines.source.name)
+            .line(lines.number)
+            .value(word)
+            .remedy("correct the entry")
     })
 }
 
 fn missing(lines: &Lines<'_>, found: u64, entries: u64) -> IngestError {
-    lines.refuse(format!("the file ends after {found} of the {entries} entries promised")).remedy("the file is truncated, or its line of sizes is wrong")
+    lines
+        .refuse(format!("the file ends after {found} of the {entries} entries promised"))
+        .remedy("the file is truncated, or its line of sizes is wrong")
 }
 
 fn coordinate(lines: &mut Lines<'_>, banner: &Banner, rows: u64, cols: u64, entries: u64, sink: &mut dyn Sink) -> Result<()> {
@@ -147,11 +172,18 @@ fn coordinate(lines: &mut Lines<'_>, banner: &Banner, rows: u64, cols: u64, entr
         let value = match (value, banner.pattern) {
             (None, true) => 1.0,
             (Some(word), false) => number(lines, word, banner.integer)?,
-            _ => return Err(lines.refuse(if banner.pattern { "an entry is: row column" } else { "an entry is: row column value" }).value(text)),
+            _ => {
+                return Err(lines
+                    .refuse(if banner.pattern { "an entry is: row column" } else { "an entry is: row column value" })
+                    .value(text));
+            }
         };
         let index = |word: &str, len: u64| match word.parse::<u64>() {
             Ok(n) if (1..=len).contains(&n) => Ok(n - 1),
-            _ => Err(lines.refuse(format!("an index must lie within 1 and {len}")).value(word)),
+            _ => Err(lines
+                .refuse(format!("an index must lie within 1 and {len}"))
+                .value(word)
+                .remedy("indices begin at 1; correct the entry or the line of sizes")),
         };
         let (i, j) = (index(i, rows)?, index(j, cols)?);
         if banner.symmetric && j > i {

@@ -246,7 +246,12 @@ fn element(descr: &str, file: &str) -> Result<(Kind, usize, bool)> {
     let Some(kind) = rest.chars().next() else { return refuse("this array has no type", "save it again with numpy.save") };
     let size = rest[kind.len_utf8()..].parse::<usize>().unwrap_or(if rest == "?" { 1 } else { 0 });
     let kind = match (kind, size) {
-        ('O', _) => return refuse("this array holds Python objects (pickles), which are never read", "save it as numbers: array.astype('float64')"),
+        ('O', _) => {
+            return refuse(
+                "this array holds Python objects (pickles), which are never read",
+                "save it as numbers: array.astype('float64')",
+            );
+        }
         ('b', 1) | ('?', 1) => Kind::Boolean,
         ('i', 1 | 2 | 4 | 8) => Kind::Signed,
         ('u', 1 | 2 | 4 | 8) => Kind::Unsigned,

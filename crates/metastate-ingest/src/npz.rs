@@ -32,7 +32,8 @@ impl Archive<'_> {
     fn open(&mut self, member: &str) -> Result<NpyReader<impl Read>> {
         let name = self.name;
         let label = format!("{name} ({member})");
-        let file = self.zip.by_name(&format!("{member}.npy")).map_err(|e| refuse(format!("the array `{member}` cannot be read ({e})"), name))?;
+        let file =
+            self.zip.by_name(&format!("{member}.npy")).map_err(|e| refuse(format!("the array `{member}` cannot be read ({e})"), name))?;
         let (declared, packed) = (file.size(), file.compressed_size());
         if declared > packed.saturating_mul(BEST_DEFLATE).saturating_add(1024) {
             return Err(IngestError::new(Code::Size, "an array in this archive is said to be larger than its packed bytes allow")

@@ -117,7 +117,8 @@ fn merge_kind(unit: &mut Unit, kind: TimeKind, batch: &Batch<'_>, name: &str) ->
 }
 
 fn mixed() -> IngestError {
-    IngestError::new(Code::Type, "this column holds times of different kinds (numbers, dates, nanoseconds), so it has no order").remedy("write all times in one way")
+    IngestError::new(Code::Type, "this column holds times of different kinds (numbers, dates, nanoseconds), so it has no order")
+        .remedy("write all times in one way")
 }
 
 /// The order of floating numbers as the order of integers.
@@ -165,7 +166,9 @@ fn times(batch: &Batch<'_>, slot: usize, name: &str) -> Result<Times> {
 /// Whole numbers, then fractions, then dates: the first kind that reads all texts.
 fn texts<'t>(batch: &Batch<'_>, texts: impl Iterator<Item = Option<&'t str>>, name: &str) -> Result<Times> {
     let all: Vec<Option<&str>> = texts.map(|t| t.map(str::trim).filter(|t| !t.is_empty())).collect();
-    let read = |f: &dyn Fn(&str) -> Option<i64>| -> Option<Vec<Option<i64>>> { all.iter().map(|t| t.map(f).map_or(Some(None), |v| v.map(Some))).collect() };
+    let read = |f: &dyn Fn(&str) -> Option<i64>| -> Option<Vec<Option<i64>>> {
+        all.iter().map(|t| t.map(f).map_or(Some(None), |v| v.map(Some))).collect()
+    };
     if let Some(values) = read(&|t| t.parse().ok()) {
         return Ok((values, TimeKind::Integer));
     }
@@ -192,7 +195,13 @@ struct Frame {
 }
 
 /// Reads all rows, sorts them by id and time, and counts.
-pub(crate) fn read(tables: &mut Tables<'_>, plan: &Plan<'_>, settings: &InputSettings, reading: &mut Reading, progress: &mut dyn Progress) -> Result<()> {
+pub(crate) fn read(
+    tables: &mut Tables<'_>,
+    plan: &Plan<'_>,
+    settings: &InputSettings,
+    reading: &mut Reading,
+    progress: &mut dyn Progress,
+) -> Result<()> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut ids = LabelSet::default();
     let mut kind: Option<TimeKind> = None;
@@ -224,8 +233,11 @@ pub(crate) fn read(tables: &mut Tables<'_>, plan: &Plan<'_>, settings: &InputSet
                     _ => false,
                 };
                 if frames.len() + unit.states.len() > limit {
-                    return Err(IngestError::new(Code::TooLarge, format!("sorting more than {} rows would exceed the memory limit", frames.len()))
-                        .remedy("raise --memory-limit, or sort the file by id and time and give one file a trajectory"));
+                    return Err(IngestError::new(
+                        Code::TooLarge,
+                        format!("sorting more than {} rows would exceed the memory limit", frames.len()),
+                    )
+                    .remedy("raise --memory-limit, or sort the file by id and time and give one file a trajectory"));
                 }
                 for ((&id, &time), &state) in unit.id_of.iter().zip(&unit.times).zip(&unit.states) {
                     frames.push(Frame {
@@ -242,7 +254,8 @@ pub(crate) fn read(tables: &mut Tables<'_>, plan: &Plan<'_>, settings: &InputSet
     tell(progress, Phase::Sorting, rows, 0, 0)?;
     note_disorder(&frames, plan, reading);
     frames.par_sort_by_key(|f| (f.id, f.time)); // stable: equal times stay in the order of the file
-    let ties = if plan.time.is_some() { frames.windows(2).filter(|w| w[0].id == w[1].id && w[0].time == w[1].time).count() as u64 } else { 0 };
+    let ties =
+        if plan.time.is_some() { frames.windows(2).filter(|w| w[0].id == w[1].id && w[0].time == w[1].time).count() as u64 } else { 0 };
     if ties > 0 {
         reading.window.ledger.add("equal-times-kept-in-file-order", LedgerUnit::Frames, ties, 0.0, [] as [String; 0]);
         reading.hints.push(format!("{ties} rows have the same id and time as the row before; they were kept in the order of the file"));

@@ -112,11 +112,15 @@ pub fn resolve(inputs: &[String]) -> Result<Vec<Source>> {
         }
     }
     if sources.is_empty() {
-        return Err(IngestError::new(Code::Option, "no input was named").remedy("name at least one file, a pattern, or `-` for standard input"));
+        return Err(
+            IngestError::new(Code::Option, "no input was named").remedy("name at least one file, a pattern, or `-` for standard input")
+        );
     }
     for (i, s) in sources.iter().enumerate() {
         if sources[..i].iter().any(|t| t.path == s.path) {
-            return Err(IngestError::new(Code::Option, "this file is named twice, so its rows would count twice").file(&s.name).remedy("name it once"));
+            return Err(IngestError::new(Code::Option, "this file is named twice, so its rows would count twice")
+                .file(&s.name)
+                .remedy("name it once"));
         }
     }
     Ok(sources)
@@ -170,7 +174,9 @@ impl Source {
             return Err(IngestError::new(Code::Open, "this is a directory").file(&name).remedy(remedy));
         }
         if !meta.is_file() {
-            return Err(IngestError::new(Code::Open, "this is not a regular file").file(&name).remedy("pipe it into standard input and name `-`"));
+            return Err(IngestError::new(Code::Open, "this is not a regular file")
+                .file(&name)
+                .remedy("pipe it into standard input and name `-`"));
         }
         let mut file = File::open(&path).map_err(open_error)?;
         let head = read_head(&mut file).map_err(|e| io_error(e, Code::Read, "this file cannot be read").file(&name))?;

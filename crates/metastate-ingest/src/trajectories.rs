@@ -51,7 +51,9 @@ impl Reading {
 /// Reads all sources and counts their transitions.
 pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn Progress) -> Result<CountedStates> {
     if settings.lag == 0 || settings.lag > 1 << 31 {
-        return Err(IngestError::new(Code::Option, "--lag must be at least 1 frame").value(settings.lag.to_string()).remedy("give a whole number of frames"));
+        return Err(IngestError::new(Code::Option, "--lag must be at least 1 frame")
+            .value(settings.lag.to_string())
+            .remedy("give a whole number of frames"));
     }
     let window = Window::new(settings.lag, settings.count, settings.memory_limit);
     let mut reading = Reading { window, states: LabelSet::default(), frames: 0, hints: Vec::new() };
@@ -59,7 +61,9 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
     if tables == sources.len() {
         table(sources, settings, &mut reading, progress)?;
     } else if tables > 0 {
-        return Err(IngestError::new(Code::Format, "tables and other files are mixed").file(&sources[0].name).remedy("read them apart and merge the counts"));
+        return Err(IngestError::new(Code::Format, "tables and other files are mixed")
+            .file(&sources[0].name)
+            .remedy("read them apart and merge the counts"));
     } else {
         if settings.state.is_some() || settings.id.is_some() || settings.time.is_some() || settings.where_.is_some() {
             return Err(IngestError::new(Code::Option, "--state, --id, --time and --where need a table with named columns")
@@ -101,6 +105,7 @@ fn finish(mut reading: Reading, settings: &InputSettings, file: &str) -> Result<
         pinned: Vec::new(),
         ends: Ends::Labels,
         ledger: window.ledger,
+        noun: "frames",
         rows: frames,
         kept: window.kept,
         hints,
@@ -305,7 +310,8 @@ fn array(source: &Source, settings: &InputSettings, reading: &mut Reading) -> Re
         _ => {
             return Err(IngestError::new(Code::Npy, "trajectories have one dimension, or two with one trajectory a row")
                 .file(&source.name)
-                .value(format!("{:?}", header.shape)));
+                .value(format!("{:?}", header.shape))
+                .remedy("reshape the array"));
         }
     };
     let push = |n: i64, at: u64, reading: &mut Reading| {

@@ -93,7 +93,12 @@ struct Unit {
 }
 
 /// Reads trips, or counts as rows when `defaults` names their columns.
-pub(crate) fn read(sources: &[Source], settings: &InputSettings, defaults: Option<[&str; 3]>, progress: &mut dyn Progress) -> Result<Pairs> {
+pub(crate) fn read(
+    sources: &[Source],
+    settings: &InputSettings,
+    defaults: Option<[&str; 3]>,
+    progress: &mut dyn Progress,
+) -> Result<Pairs> {
     let plan = Plan::new(settings, defaults)?;
     let stored: u64 = sources.iter().map(|s| s.bytes).sum();
     let mut tables = Tables::open(sources, &plan.wanted, settings.unpack_limit(stored))?;
@@ -128,6 +133,15 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, defaults: Optio
         },
     )?;
     check_swapped(&plan, rows, kept, fits_swapped, &sources[0].name)?;
+    if let Some(entry) = ledger.get("coordinate-out-of-range", LedgerUnit::Rows).filter(|e| e.count > kept) {
+        return Err(IngestError::new(
+            Code::Coordinates,
+            format!("{} of {rows} rows have coordinates that are no place on earth", entry.count),
+        )
+        .file(&sources[0].name)
+        .value(entry.examples.first().cloned().unwrap_or_default())
+        .remedy("longitudes lie within -180 and 180, latitudes within -90 and 90 degrees; check the columns and their unit"));
+    }
     let mut hints = std::mem::take(&mut tables.hints);
     if fits_swapped > 0 {
         hints.push(format!("{fits_swapped} rows left out would fit with longitude and latitude exchanged"));
@@ -137,7 +151,18 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, defaults: Optio
         PlanEnds::Points(_, grid) => Ends::Cells(grid),
     };
     let rows_counter = rows_counter.map(|c| Box::new(c) as Box<dyn PairCounter>);
-    Ok(Pairs { counter: Box::new(counter), rows_counter, labels: states.labels, pinned: Vec::new(), ends, ledger, rows, kept, hints })
+    Ok(Pairs {
+        counter: Box::new(counter),
+        rows_counter,
+        labels: states.labels,
+        pinned: Vec::new(),
+        ends,
+        ledger,
+        noun: "rows",
+        rows,
+        kept,
+        hints,
+    })
 }
 
 /// From the numbers of a unit to those of the data set, on all threads.

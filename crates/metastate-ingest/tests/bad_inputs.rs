@@ -5,11 +5,23 @@ mod common;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use common::{allowed, labelled, peak, some, weighted};
+use common::{allowed, peak};
 use metastate_ingest::{As, InputSettings, Silent, codes, read};
 
 #[global_allocator]
 static ALLOCATOR: common::Counting = common::Counting;
+
+fn some(s: &str) -> Option<String> {
+    Some(s.to_owned())
+}
+
+fn labelled() -> InputSettings {
+    InputSettings { as_: Some(As::Trips), from: some("from"), to: some("to"), ..InputSettings::default() }
+}
+
+fn weighted() -> InputSettings {
+    InputSettings { weight: some("n"), ..labelled() }
+}
 
 fn as_(kind: As) -> InputSettings {
     InputSettings { as_: Some(kind), ..InputSettings::default() }
@@ -27,11 +39,41 @@ fn cases() -> Vec<(&'static str, InputSettings)> {
     let boxed = || InputSettings { bbox: Some("-80,30,-60,50".parse().unwrap()), ..points() };
     let mut all: Vec<(&str, InputSettings)> = Vec::new();
     for name in [
-        "truncated.parquet", "no-footer-magic.parquet", "footer-length-forged.parquet", "tiny.parquet", "not-parquet.parquet", "damaged-pages.parquet",
-        "nested.parquet", "no-rows.parquet", "fraction-labels.parquet", "empty.csv", "header-only.csv", "blank.csv", "ragged.csv", "ragged-more.csv",
-        "latin1.csv", "utf16.csv", "nul.csv", "open-quote.csv", "text-after-quote.csv", "twice-named.csv", "old-mac.csv", "one-state.csv",
-        "all-missing.csv", "long-label.csv", "truncated.csv.gz", "damaged.csv.gz", "second-member-truncated.csv.gz", "broken.jsonl", "nested.jsonl",
-        "array.jsonl", "missing-key.jsonl", "no-such-file.csv", "", "no-such-*.csv",
+        "truncated.parquet",
+        "no-footer-magic.parquet",
+        "footer-length-forged.parquet",
+        "tiny.parquet",
+        "not-parquet.parquet",
+        "damaged-pages.parquet",
+        "forged-page-size.parquet",
+        "nested.parquet",
+        "no-rows.parquet",
+        "fraction-labels.parquet",
+        "empty.csv",
+        "header-only.csv",
+        "blank.csv",
+        "ragged.csv",
+        "ragged-more.csv",
+        "latin1.csv",
+        "utf16.csv",
+        "nul.csv",
+        "open-quote.csv",
+        "text-after-quote.csv",
+        "twice-named.csv",
+        "old-mac.csv",
+        "one-state.csv",
+        "all-missing.csv",
+        "long-label.csv",
+        "truncated.csv.gz",
+        "damaged.csv.gz",
+        "second-member-truncated.csv.gz",
+        "broken.jsonl",
+        "nested.jsonl",
+        "array.jsonl",
+        "missing-key.jsonl",
+        "no-such-file.csv",
+        "",
+        "no-such-*.csv",
     ] {
         all.push((name, labelled()));
     }
@@ -57,11 +99,42 @@ fn cases() -> Vec<(&'static str, InputSettings)> {
     all.push(("swapped.csv", InputSettings { to_lat: None, ..points() }));
     all.push(("swapped.csv", InputSettings { cell: 0.0, ..points() }));
     for name in [
-        "forged-shape.npy", "overflow-shape.npy", "object.npy", "complex.npy", "structure.npy", "header-length-forged.npy", "version.npy", "short.npy",
-        "not-square.npy", "nan.npy", "negative.npy", "zeros.npy", "one-by-one.npy", "bsr.npz", "index-outside.npz", "indptr-descends.npz", "no-matrix.npz",
-        "huge-shape.npz", "lengths-differ.npz", "pickled.npz", "huge-coo.npz", "forged-sizes.npz", "truncated.npz", "too-few.mtx", "too-few-padded.mtx",
-        "too-many.mtx", "index-outside.mtx", "forged.mtx", "huge.mtx", "banner.mtx", "complex.mtx", "negative.mtx", "nan.mtx", "beyond-i64.mtx",
-        "not-square.mtx", "array-forged.mtx",
+        "forged-shape.npy",
+        "overflow-shape.npy",
+        "object.npy",
+        "complex.npy",
+        "structure.npy",
+        "header-length-forged.npy",
+        "version.npy",
+        "short.npy",
+        "not-square.npy",
+        "nan.npy",
+        "negative.npy",
+        "zeros.npy",
+        "one-by-one.npy",
+        "bsr.npz",
+        "index-outside.npz",
+        "indptr-descends.npz",
+        "no-matrix.npz",
+        "huge-shape.npz",
+        "lengths-differ.npz",
+        "pickled.npz",
+        "huge-coo.npz",
+        "forged-sizes.npz",
+        "truncated.npz",
+        "too-few.mtx",
+        "too-few-padded.mtx",
+        "too-many.mtx",
+        "index-outside.mtx",
+        "forged.mtx",
+        "huge.mtx",
+        "banner.mtx",
+        "complex.mtx",
+        "negative.mtx",
+        "nan.mtx",
+        "beyond-i64.mtx",
+        "not-square.mtx",
+        "array-forged.mtx",
     ] {
         all.push((name, as_(As::Counts)));
     }
@@ -73,7 +146,16 @@ fn cases() -> Vec<(&'static str, InputSettings)> {
     for labels in ["labels-too-few.txt", "labels-twice.txt", "labels-empty.txt"] {
         all.push(("counts.mtx", InputSettings { labels: Some(format!("tests/bad/{labels}")), ..as_(As::Counts) }));
     }
-    for name in ["three-dimensions.npy", "beyond-i64.npy", "float-trajectory.npy", "one-frame.npy", "column.txt", "latin1.txt", "nul.txt", "unassigned.txt"] {
+    for name in [
+        "three-dimensions.npy",
+        "beyond-i64.npy",
+        "float-trajectory.npy",
+        "one-frame.npy",
+        "column.txt",
+        "latin1.txt",
+        "nul.txt",
+        "unassigned.txt",
+    ] {
         all.push((name, as_(As::Trajectories)));
     }
     all.push(("too-short.txt", InputSettings { lag: 3, ..as_(As::Trajectories) }));

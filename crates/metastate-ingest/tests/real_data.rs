@@ -119,7 +119,10 @@ fn a_folding_trajectory_in_every_format() {
     let array = npy("<i2", &format!("({},)", frames.len()), frames.iter().flat_map(|n| (*n as i16).to_le_bytes()));
     assert_eq!(counted(&write("a.npy", &array), &lag).counts, table.counts);
     let column = format!("state\n{}\n", text.join("\n"));
-    assert_eq!(counted(&write("a.csv", column.as_bytes()), &InputSettings { state: Some("state".into()), ..lag.clone() }).counts, table.counts);
+    assert_eq!(
+        counted(&write("a.csv", column.as_bytes()), &InputSettings { state: Some("state".into()), ..lag.clone() }).counts,
+        table.counts
+    );
 
     // Matrices know no lag; the counts must agree, and the labels stand beside them.
     let expect = Counts::from_csr(table.counts.index().clone(), table.counts.csr().clone()).unwrap();
@@ -129,7 +132,10 @@ fn a_folding_trajectory_in_every_format() {
     let csr = expect.csr();
     let rows: String = csr.triplets().map(|(i, j, n)| format!("{},{},{n}\n", labels[i as usize], labels[j as usize])).collect();
     assert_eq!(counted(&write("t.csv", format!("from,to,count\n{rows}").as_bytes()), &InputSettings::default()).counts, expect);
-    let jsonl: String = csr.triplets().map(|(i, j, n)| format!("{{\"from\":{},\"to\":\"{}\",\"count\":{n}}}\n", labels[i as usize], labels[j as usize])).collect();
+    let jsonl: String = csr
+        .triplets()
+        .map(|(i, j, n)| format!("{{\"from\":{},\"to\":\"{}\",\"count\":{n}}}\n", labels[i as usize], labels[j as usize]))
+        .collect();
     assert_eq!(counted(&write("t.jsonl", jsonl.as_bytes()), &InputSettings::default()).counts, expect);
     let d = csr.rows();
     let entries: String = csr.triplets().map(|(i, j, n)| format!("{} {} {n}\n", i + 1, j + 1)).collect();
@@ -151,7 +157,18 @@ fn frames(path: &str) -> Vec<i64> {
     use arrow::datatypes::Int16Type;
     let file = std::fs::File::open(path).unwrap();
     let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
-    reader.flat_map(|b| b.unwrap().column_by_name("micro_dist").unwrap().as_primitive::<Int16Type>().values().iter().map(|n| i64::from(*n)).collect::<Vec<_>>()).collect()
+    reader
+        .flat_map(|b| {
+            b.unwrap()
+                .column_by_name("micro_dist")
+                .unwrap()
+                .as_primitive::<Int16Type>()
+                .values()
+                .iter()
+                .map(|n| i64::from(*n))
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 /// As scipy.sparse.save_npz writes it, packed.

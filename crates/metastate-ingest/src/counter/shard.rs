@@ -208,7 +208,8 @@ impl Run {
 }
 
 fn read_error(e: std::io::Error) -> IngestError {
-    IngestError::new(Code::Read, format!("sorted runs of counts could not be read back ({e})")).remedy("check the disk of TMPDIR and run again")
+    IngestError::new(Code::Read, format!("sorted runs of counts could not be read back ({e})"))
+        .remedy("check the disk of TMPDIR and run again")
 }
 
 fn table_entries(side: usize, cells: &[f64]) -> Vec<(u64, f64)> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Datum, Float64Array, Int64Array, Scalar, StringArray, TimestampMicrosecondArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Datum, Float64Array, Int64Array, Scalar, StringArray, TimestampMicrosecondArray,
+};
 use arrow::compute::kernels::cmp;
 use arrow::compute::{and_kleene, cast, date_part, ilike, is_null, like, not, or_kleene, take};
 use arrow::datatypes::{DataType, Int32Type, TimeUnit};
@@ -46,8 +48,10 @@ impl Evaluation<'_> {
                 let array = self.column(*k);
                 match array.data_type() {
                     DataType::Boolean => Ok(array.as_boolean().clone()),
-                    other => Err(refuse(format!("the column `{}` is {other}, not true or false", self.names[*k]))
-                        .remedy("compare it with a value")),
+                    other => {
+                        Err(refuse(format!("the column `{}` is {other}, not true or false", self.names[*k]))
+                            .remedy("compare it with a value"))
+                    }
                 }
             }
             Predicate::IsNull(operand) => match operand {
@@ -111,7 +115,8 @@ impl Evaluation<'_> {
             if let Literal::Text(text) = literal {
                 // Each distinct text is compared once.
                 let dictionary = array.as_dictionary::<Int32Type>();
-                let of_values = compare(dictionary.values(), op, &Scalar::new(StringArray::from(vec![text.as_str()]))).map_err(|e| self.failed(e))?;
+                let of_values =
+                    compare(dictionary.values(), op, &Scalar::new(StringArray::from(vec![text.as_str()]))).map_err(|e| self.failed(e))?;
                 let taken = take(&of_values, dictionary.keys(), None).map_err(|e| self.failed(e))?;
                 return Ok(taken.as_boolean().clone());
             }

@@ -30,7 +30,11 @@ enum Predicate {
     Or(Vec<Predicate>),
     Not(Box<Predicate>),
     Compare(Operand, Comparison, Operand),
-    Like { operand: Operand, pattern: String, ignore_case: bool },
+    Like {
+        operand: Operand,
+        pattern: String,
+        ignore_case: bool,
+    },
     IsNull(Operand),
     /// A column of booleans standing alone.
     IsTrue(usize),
@@ -74,18 +78,24 @@ impl Filter {
                 .remedy("filter the table with a database first"));
         }
         let syntax = |e: sqlparser::parser::ParserError| {
-            refuse(format!("the condition cannot be read ({e})")).value(text).remedy("texts stand in 'single quotes', column names bare or in \"double quotes\"")
+            refuse(format!("the condition cannot be read ({e})"))
+                .value(text)
+                .remedy("texts stand in 'single quotes', column names bare or in \"double quotes\"")
         };
         let mut parser = Parser::new(&GenericDialect {}).with_recursion_limit(DEEPEST).try_with_sql(text).map_err(syntax)?;
         let expression = parser.parse_expr().map_err(syntax)?;
         let next = parser.peek_token();
         if next.token != Token::EOF {
-            return Err(refuse("the condition goes on after its end").value(next.token.to_string()).remedy("join conditions with AND or OR"));
+            return Err(refuse("the condition goes on after its end")
+                .value(next.token.to_string())
+                .remedy("join conditions with AND or OR"));
         }
         let mut columns = Vec::new();
         let predicate = predicate(&expression, &mut columns, 0)?;
         if columns.is_empty() {
-            return Err(refuse("the condition names no column").value(text).remedy("compare a column with a value, such as service = 'yellow'"));
+            return Err(refuse("the condition names no column")
+                .value(text)
+                .remedy("compare a column with a value, such as service = 'yellow'"));
         }
         Ok(Filter { predicate, columns })
     }
@@ -130,10 +140,8 @@ fn predicate(e: &Expr, columns: &mut Vec<String>, depth: usize) -> Result<Predic
         }
         Expr::Between { expr, negated, low, high } => {
             let (x, low, high) = (operand(expr, columns)?, operand(low, columns)?, operand(high, columns)?);
-            let both = vec![
-                Predicate::Compare(x.clone(), Comparison::GreaterEqual, low),
-                Predicate::Compare(x, Comparison::LessEqual, high),
-            ];
+            let both =
+                vec![Predicate::Compare(x.clone(), Comparison::GreaterEqual, low), Predicate::Compare(x, Comparison::LessEqual, high)];
             negate(*negated, Predicate::And(both))
         }
         Expr::InList { expr, list, negated } => {
@@ -266,7 +274,9 @@ fn literal(e: &Expr) -> Result<Option<Literal>> {
             (SqlType::Date | SqlType::Timestamp(..) | SqlType::Datetime(..), Value::SingleQuotedString(s)) => match time(s) {
                 Some(t) => Some(Literal::Time(t)),
                 None => {
-                    return Err(refuse("this is not a date or time").value(s.as_str()).remedy("write DATE '2015-12-01' or TIMESTAMP '2015-12-01 08:30:00'"));
+                    return Err(refuse("this is not a date or time")
+                        .value(s.as_str())
+                        .remedy("write DATE '2015-12-01' or TIMESTAMP '2015-12-01 08:30:00'"));
                 }
             },
             _ => return Err(unsupported(e)),

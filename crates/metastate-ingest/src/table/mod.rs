@@ -6,6 +6,7 @@
 mod csv;
 mod jsonl;
 mod lines;
+mod pages;
 mod parquet;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -118,7 +119,9 @@ impl<'a> Tables<'a> {
         let mut files = Vec::with_capacity(sources.len());
         for source in sources {
             files.push(match source.format {
-                Format::Csv | Format::Tsv | Format::Unknown | Format::Text => TableFile::Csv(csv::Layout::open(source, wanted, &mut hints)?),
+                Format::Csv | Format::Tsv | Format::Unknown | Format::Text => {
+                    TableFile::Csv(csv::Layout::open(source, wanted, &mut hints)?)
+                }
                 Format::JsonLines => TableFile::Json(jsonl::Layout::open(source, wanted)?),
                 Format::Parquet => TableFile::Parquet(parquet::Layout::open(source, wanted, unpack_limit)?),
                 Format::Npy | Format::Npz | Format::Mtx => {
@@ -241,7 +244,6 @@ impl<'a> Tables<'a> {
         }
         Ok(round)
     }
-
 }
 
 struct Decoder<'d> {
@@ -254,9 +256,7 @@ impl Decoder<'_> {
     fn decode(&self, unit: &Unit, visit: &mut Visitor<'_>) -> Result<()> {
         let source = &self.sources[unit.file];
         match (&self.files[unit.file], &unit.kind) {
-            (TableFile::Csv(layout), UnitKind::Text { data, first_line }) => {
-                visit(&layout.decode(&source.name, data, *first_line)?)
-            }
+            (TableFile::Csv(layout), UnitKind::Text { data, first_line }) => visit(&layout.decode(&source.name, data, *first_line)?),
             (TableFile::Json(layout), UnitKind::Text { data, first_line }) => {
                 visit(&layout.decode(&source.name, data, *first_line, self.wanted)?)
             }
@@ -277,12 +277,12 @@ fn positions(names: &[String], wanted: &[String], file: &str) -> Result<Vec<usiz
             let mut found = names.iter().enumerate().filter(|(_, n)| *n == want).map(|(k, _)| k);
             match (found.next(), found.next()) {
                 (Some(k), None) => Ok(k),
-                (Some(_), Some(_)) => Err(IngestError::new(Code::Header, format!("two columns are called `{want}`"))
-                    .file(file)
-                    .remedy("rename one of them")),
-                (None, _) => Err(IngestError::new(Code::Column, format!("there is no column `{want}`"))
-                    .file(file)
-                    .remedy(did_you_mean(want, names))),
+                (Some(_), Some(_)) => {
+                    Err(IngestError::new(Code::Header, format!("two columns are called `{want}`")).file(file).remedy("rename one of them"))
+                }
+                (None, _) => {
+                    Err(IngestError::new(Code::Column, format!("there is no column `{want}`")).file(file).remedy(did_you_mean(want, names)))
+                }
             }
         })
         .collect()

@@ -9,7 +9,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 
-use super::{Batch, Numbers, Places, Visitor, positions};
+use super::{Batch, Numbers, Places, Visitor, pages, positions};
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::source::{Seekable, Source};
@@ -73,9 +73,22 @@ impl Layout {
         list.iter().find(|kv| kv.key == key).and_then(|kv| kv.value.clone())
     }
 
+    /// Page headers of the wanted columns, before the decoder believes them.
+    fn check_pages(&self, handle: &mut File, group: usize, name: &str) -> Result<()> {
+        let columns = self.metadata.metadata().row_group(group).columns();
+        // Wanted columns are not nested, so that each is one leaf of its own.
+        let leaf_root = |leaf: usize| self.metadata.parquet_schema().get_column_root_idx(leaf);
+        for (_, column) in columns.iter().enumerate().filter(|(leaf, _)| self.roots.contains(&leaf_root(*leaf))) {
+            let (start, length) = column.byte_range();
+            pages::check(handle, start, length).map_err(|why| damaged(&format!("the Parquet data cannot be read ({why})"), name))?;
+        }
+        Ok(())
+    }
+
     /// Hands out the wanted columns of one row group, batch by batch.
     pub fn decode(&self, name: &str, group: usize, rows: u64, visit: &mut Visitor<'_>) -> Result<()> {
-        let handle = self.file.open().map_err(|e| damaged(&format!("this file cannot be read ({e})"), name))?;
+        let mut handle = self.file.open().map_err(|e| damaged(&format!("this file cannot be read ({e})"), name))?;
+        self.check_pages(&mut handle, group, name)?;
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), self.roots.iter().copied());
         let mut reader = guarded(name, || {
             ParquetRecordBatchReaderBuilder::new_with_metadata(handle, self.metadata.clone())

@@ -3,8 +3,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use metastate_ingest::{As, InputSettings};
-
 pub struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -48,16 +46,4 @@ pub fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
 /// What a file of this size may cost.
 pub fn allowed(bytes: u64) -> usize {
     (64 << 20) + 4 * bytes as usize
-}
-
-pub fn some(s: &str) -> Option<String> {
-    Some(s.to_owned())
-}
-
-pub fn labelled() -> InputSettings {
-    InputSettings { as_: Some(As::Trips), from: some("from"), to: some("to"), ..InputSettings::default() }
-}
-
-pub fn weighted() -> InputSettings {
-    InputSettings { weight: some("n"), ..labelled() }
 }
