@@ -88,8 +88,34 @@ impl Plan {
 struct Unit {
     labels: LabelSet,
     batch: PairBatch,
+    /// Rows beside weights, when both are needed.
+    rows: Option<PairBatch>,
+    kept: u64,
+    /// Pairs beyond which the batch is compacted.
+    room: usize,
     ledger: Ledger,
     fits_swapped: u64,
+}
+
+/// A row group may hold any number of rows; its pairs are added up when they become so many.
+const ROOM: usize = 2 << 20;
+
+impl Unit {
+    fn push(&mut self, from: u32, to: u32, weight: f64) {
+        self.kept += 1;
+        push(&mut self.batch, from, to, weight);
+        if let Some(rows) = &mut self.rows {
+            push(rows, from, to, 1.0);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.batch.pairs.len() > self.room {
+            self.batch.compact();
+            self.rows.iter_mut().for_each(PairBatch::compact);
+            self.room = ROOM.max(2 * self.batch.pairs.len());
+        }
+    }
 }
 
 /// Reads trips, or counts as rows when `defaults` names their columns.
@@ -105,31 +131,38 @@ pub(crate) fn read(
     let mut counter = LocalCounter::new(settings.memory_limit);
     // Filters on states are told in rows; with weights, rows are counted beside them.
     let filters_states = settings.min_share > 0.0 || settings.max_self_share.is_some();
-    let mut rows_counter = (plan.weight.is_some() && filters_states).then(|| LocalCounter::new(settings.memory_limit));
+    let count_rows = plan.weight.is_some() && filters_states;
+    let mut rows_counter = count_rows.then(|| LocalCounter::new(settings.memory_limit));
     let mut states = LabelSet::default();
     let mut ledger = Ledger::new();
     let (mut kept, mut fits_swapped) = (0u64, 0u64);
     let rows = tables.scan(
         progress,
         |feed, _| {
-            let mut unit = Unit { batch: PairBatch { pairs: Vec::new(), weights: plan.weight.map(|_| Vec::new()) }, ..Unit::default() };
-            feed(&mut |batch| plan.take(batch, &mut unit))?;
+            let batch = PairBatch { pairs: Vec::new(), weights: plan.weight.map(|_| Vec::new()) };
+            let rows = count_rows.then(PairBatch::default);
+            let mut unit = Unit { batch, rows, room: ROOM, ..Unit::default() };
+            feed(&mut |batch| {
+                plan.take(batch, &mut unit)?;
+                unit.make_room();
+                Ok(())
+            })?;
             Ok(unit)
         },
         |units| {
-            let mut batches = Vec::with_capacity(units.len());
+            let (mut batches, mut row_batches) = (Vec::with_capacity(units.len()), Vec::new());
             for unit in units {
                 let numbers: Vec<u32> = unit.labels.labels.iter().map(|l| states.label(l)).collect();
                 ledger.merge(&unit.ledger);
                 fits_swapped += unit.fits_swapped;
-                kept += unit.batch.pairs.len() as u64;
+                kept += unit.kept;
+                row_batches.extend(unit.rows.map(|rows| (rows, numbers.clone())));
                 batches.push((unit.batch, numbers));
             }
-            let batches = renumber(batches);
             if let Some(counter) = &mut rows_counter {
-                counter.add(batches.iter().map(|b| PairBatch { pairs: b.pairs.clone(), weights: None }).collect())?;
+                counter.add(renumber(row_batches))?;
             }
-            counter.add(batches)
+            counter.add(renumber(batches))
         },
     )?;
     check_swapped(&plan, rows, kept, fits_swapped, &sources[0].name)?;
@@ -206,7 +239,8 @@ impl Plan {
             }
         };
         let weighted = self.weight.map(|k| weights(batch, k, &self.wanted[k])).transpose()?;
-        let mut left_out = LeftOut { batch, weights: weighted.as_deref(), ledger: &mut unit.ledger };
+        let mut ledger = Ledger::new();
+        let mut left_out = LeftOut { batch, weights: weighted.as_deref(), ledger: &mut ledger };
         // A row without weight goes before its ends are looked at, so that it is counted under one reason.
         let weigh = |i: usize| match &weighted {
             None => Ok(1.0),
@@ -219,15 +253,16 @@ impl Plan {
         match &self.ends {
             PlanEnds::Labels([from, to]) => {
                 let (from, to) = (unit.labels.ids(batch, *from, &self.wanted[*from])?, unit.labels.ids(batch, *to, &self.wanted[*to])?);
-                if weighted.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
+                if unit.batch.weights.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
                     unit.batch.pairs.extend(from.iter().zip(&to).map(|(&a, &b)| u64::from(a) << 32 | u64::from(b)));
+                    unit.kept += batch.rows as u64;
                     return Ok(());
                 }
                 for i in 0..batch.rows {
                     match weigh(i) {
                         Err(reason) => left_out.add(reason, i),
                         Ok(_) if from[i] == MISSING || to[i] == MISSING => left_out.add("label-missing", i),
-                        Ok(w) => push(&mut unit.batch, from[i], to[i], w),
+                        Ok(w) => unit.push(from[i], to[i], w),
                     }
                 }
             }
@@ -248,7 +283,7 @@ impl Plan {
                     match grid.place((get(0, i), get(1, i)), (get(2, i), get(3, i))) {
                         Place::Cells(a, b) => {
                             let (a, b) = (unit.labels.integer(a), unit.labels.integer(b));
-                            push(&mut unit.batch, a, b, w);
+                            unit.push(a, b, w);
                         }
                         Place::Missing => left_out.add("coordinate-missing", i),
                         Place::Outside { fits_swapped } => {
@@ -263,6 +298,7 @@ impl Plan {
                 }
             }
         }
+        unit.ledger.merge(&ledger);
         Ok(())
     }
 }

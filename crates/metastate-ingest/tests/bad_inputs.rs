@@ -180,7 +180,7 @@ fn bad_inputs_are_refused_in_one_sentence_and_little_memory() {
     let mut worst = 0;
     for (name, settings) in &cases {
         let path = format!("tests/bad/{name}");
-        let (result, bytes) = peak(|| read(&[path.clone()], settings, &mut Silent));
+        let (result, bytes) = peak(|| read(std::slice::from_ref(&path), settings, &mut Silent));
         let e = result.err().unwrap_or_else(|| panic!("{name} was accepted"));
         assert!(known.contains(e.code()) || e.core().is_some(), "{} is not in the table", e.code());
         let size = std::fs::metadata(&path).map_or(0, |m| m.len());

@@ -56,7 +56,7 @@ fn taxi_trips_of_one_day() {
     // Exchanged columns are noticed.
     let t = taxi();
     let exchanged = InputSettings { from_lon: t.from_lat, from_lat: t.from_lon, to_lon: t.to_lat, to_lat: t.to_lon, ..taxi() };
-    assert_eq!(read(&[path.clone()], &exchanged, &mut Silent).unwrap_err().code(), "E-INGEST-SWAPPED");
+    assert_eq!(read(std::slice::from_ref(&path), &exchanged, &mut Silent).unwrap_err().code(), "E-INGEST-SWAPPED");
     // Self-loop filter: fewer states, and every row is still accounted for.
     let fewer = counted(&path, &InputSettings { max_self_share: Some(0.9), ..taxi() });
     assert!(fewer.counts.states() < 2018);
