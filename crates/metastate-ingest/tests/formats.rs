@@ -59,6 +59,18 @@ fn tables_agree_in_every_dress() {
     assert!(hints.iter().any(|h| h.contains("semicolons")), "{hints:?}");
 }
 
+/// Two gzip members in one file: the second must not be lost.
+#[test]
+fn packed_tables_are_read_to_their_end() {
+    let plain = counted(&["tests/good/t.csv"], &InputSettings::default());
+    let packed = counted(&["tests/good/t.csv.gz"], &InputSettings::default());
+    assert_eq!((plain.rows, &plain.counts), (60, &packed.counts));
+    let parquet = counted(&["tests/good/t-zstd.parquet"], &InputSettings::default());
+    for name in ["snappy", "none", "lz4", "gzip", "plain"] {
+        assert_eq!(counted(&[&format!("tests/good/t-{name}.parquet")], &InputSettings::default()).counts, parquet.counts, "{name}");
+    }
+}
+
 #[test]
 fn many_files_are_one_data_set_and_each_is_hashed() {
     let dir = tempfile::tempdir().unwrap();
