@@ -1,16 +1,4 @@
 //! From counts to a chain: the estimates (2.1) and (2.2) of the paper.
-//!
-//! A state needs a positive weight. Which states have one depends on what the weight counts:
-//!
-//! - By departures (the taxi trips of section 6.3), a state that was never left has no weight. It is left out, as row and
-//!   as column, and the transitions into it go with it. A state whose every transition led to such a state is then never
-//!   left either, and so on until nothing changes. The rows that remain hold observed transitions only.
-//! - By arrivals (2.1), a state that was never reached has no weight, such as the first frame of a trajectory when the chain
-//!   never comes back to it. It is left out with the transitions out of it, and so on. A state that was reached and never
-//!   left stays, with the uniform row `1/d` of (2.2).
-//!
-//! A state never seen at all goes in both cases. The power of the weights plays no part in this, so that fits with different
-//! powers speak of the same states; in particular power zero gives weight 1 to the states above, not to the ones left out.
 
 use std::sync::Arc;
 
@@ -41,8 +29,21 @@ pub struct Estimate {
 }
 
 impl Chain {
-    /// The empirical chain of the counts: `p_ij = n_ij / n_i` (2.2) and xi by arrivals (2.1) or departures. See the notes at
-    /// the head of this file's documentation for which states are kept; the ledger names the others.
+    /// The empirical chain of the counts: `p_ij = n_ij / n_i` (2.2) and xi by arrivals (2.1) or departures.
+    ///
+    /// A state needs a positive weight. Which states have one depends on what the weight counts:
+    ///
+    /// - By departures (the taxi trips of section 6.3), a state that was never left has no weight. It is left out, as row and
+    ///   as column, and the transitions into it go with it. A state whose every transition led to such a state is then never
+    ///   left either, and so on until nothing changes. The rows that remain hold observed transitions only.
+    /// - By arrivals (2.1), a state that was never reached has no weight, such as the first frame of a trajectory when the chain
+    ///   never comes back to it. It is left out with the transitions out of it, and so on. A state that was reached and never
+    ///   left stays, with the uniform row `1/d` of (2.2).
+    ///
+    /// A state never seen at all goes in both cases. The power of the weights plays no part in this, so that fits with different
+    /// powers speak of the same states; in particular power zero gives weight 1 to the states above, not to the ones left out.
+    ///
+    /// The ledger of the chain names the states left out and counts the transitions that went with them.
     pub fn estimate(counts: &Counts, options: &Estimate) -> Result<Chain> {
         if counts.transitions() <= 0.0 {
             return Err(Error::Empty { what: "the list of transitions" });

@@ -1,8 +1,4 @@
 //! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (section 6.1).
-//!
-//! Checked at the door: finite, non-negative, rows that sum to one within 1e-8. Rows within 1e-12 are taken as they are;
-//! others are divided by their sum. A state with `xi = 0` is left out, as row and as column; the rows of the others are
-//! divided by what remains of them, and a row of which nothing remains goes too.
 
 use std::sync::Arc;
 
@@ -29,6 +25,10 @@ pub enum RowWeights {
 }
 
 /// What comes with a matrix of probabilities.
+///
+/// The matrix is checked at the door: finite, non-negative, rows that sum to one within 1e-8. Rows within 1e-12 are taken as
+/// they are; others are divided by their sum. A state with `xi = 0` (transient, under the stationary law) is left out, as row
+/// and as column; the rows of the others are divided by what remains of them, and a row of which nothing remains goes too.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
     /// Where xi comes from.
@@ -170,6 +170,10 @@ impl Weights {
         match &given.weights {
             RowWeights::Stationary => {
                 let StationaryLaw { xi, residual, .. } = stationary_law(p, &StationaryOptions::default());
+                // Probabilities near the smallest number that exists can defeat the elimination.
+                for (i, &x) in xi.iter().enumerate() {
+                    check_entry("the stationary law", i, 0, x)?;
+                }
                 Ok(Weights { xi, residual: Some(residual) })
             }
             RowWeights::Given(xi) => {

@@ -9,8 +9,8 @@
 use crate::graph::strong_classes;
 use crate::linalg::{Mat, Operator, Row, thin};
 
-/// Chains up to this size are solved by elimination, `O(d^3)`.
-const ELIMINATION: usize = 400;
+/// Chains up to this size are solved by elimination, `O(d^3)`: about a second at most.
+const ELIMINATION: usize = 1500;
 
 /// When the iteration for a large chain stops.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -51,7 +51,16 @@ impl Counts {
     /// Counts transitions given one by one, such as trips from pick-up to drop-off.
     pub fn from_pairs(states: StateIndex, pairs: impl IntoIterator<Item = (u32, u32)>) -> Result<Self> {
         let mut counter = TransitionCounter::new(1, CountMode::Sliding)?;
-        pairs.into_iter().for_each(|(i, j)| counter.push_pair(i, j));
+        let mut pairs = pairs.into_iter();
+        let mut part = Vec::with_capacity(1 << 12);
+        loop {
+            part.clear();
+            part.extend(pairs.by_ref().take(1 << 12));
+            if part.is_empty() {
+                break;
+            }
+            counter.push_pairs(&part);
+        }
         counter.finish(states)
     }
 
