@@ -1,0 +1,208 @@
+//! From counted pairs to `Counts`: the filters on states, the order of states, the last checks.
+
+use metastate::{CountMode, Counts, Label, Ledger, LedgerUnit, StateIndex};
+
+use crate::cells::Grid;
+use crate::codes::Code;
+use crate::counter::PairCounter;
+use crate::error::{IngestError, Result};
+use crate::labels::sorted_order;
+use crate::settings::InputSettings;
+
+/// A state that stays with at least this share is worth a hint.
+const NEAR_ABSORBING: f64 = 0.99;
+
+/// What the labels of [`Pairs`] mean.
+pub(crate) enum Ends {
+    Labels,
+    /// Integers that stand for cells of this grid.
+    Cells(Grid),
+}
+
+/// Everything counted, before any state is left out.
+pub(crate) struct Pairs {
+    pub counter: Box<dyn PairCounter>,
+    /// Rows by pair, where weights are counted instead and rows are needed for the ledger.
+    pub rows_counter: Option<Box<dyn PairCounter>>,
+    pub labels: Vec<Label>,
+    /// States to keep although no pair has them.
+    pub pinned: Vec<u32>,
+    pub ends: Ends,
+    pub ledger: Ledger,
+    /// What `rows` counts, for messages.
+    pub noun: &'static str,
+    /// Rows seen, and rows that were counted.
+    pub rows: u64,
+    pub kept: u64,
+    pub hints: Vec<String>,
+}
+
+/// Counts with what is known about their states.
+#[derive(Debug, Clone)]
+pub struct CountedStates {
+    /// The counts, with their ledger.
+    pub counts: Counts,
+    /// Longitude and latitude of each state's centre, where known.
+    pub coordinates: Option<Vec<(f64, f64)>>,
+    /// Side of the cells in degrees, for cells.
+    pub cell: Option<f64>,
+    /// Rows (frames for trajectories, entries for matrices) read.
+    pub rows: u64,
+    /// Those counted; with the ledger's rows they add up to `rows`.
+    pub kept: u64,
+    /// Things worth telling the user.
+    pub hints: Vec<String>,
+}
+
+impl Pairs {
+    /// Applies `--min-share` and `--max-self-share`, sorts the states by label, builds the counts.
+    pub fn into_counts(mut self, settings: &InputSettings, file: &str) -> Result<CountedStates> {
+        check_shares(settings)?;
+        let d = self.labels.len();
+        let (mut departures, mut selfs) = (vec![0.0f64; d], vec![0.0f64; d]);
+        // A label met only in rows that were left out is no state.
+        let mut keep = vec![false; d];
+        self.counter.visit(&mut |i, j, w| {
+            departures[i as usize] += w;
+            (keep[i as usize], keep[j as usize]) = (true, true);
+            if i == j {
+                selfs[i as usize] += w;
+            }
+        })?;
+        self.pinned.iter().for_each(|&i| keep[i as usize] = true);
+        let total: f64 = departures.iter().sum();
+        if self.kept == 0 || total == 0.0 {
+            return Err(nothing_left(&self.ledger, self.rows, self.noun, file));
+        }
+        if settings.min_share > 0.0 {
+            let before = keep.clone();
+            keep.iter_mut().zip(&departures).for_each(|(k, n)| *k = *k && *n >= settings.min_share * total);
+            self.leave_out(&keep, "below-min-share", &before)?;
+        }
+        if let Some(most) = settings.max_self_share {
+            let before = keep.clone();
+            let mut inside = vec![0.0f64; d];
+            self.counter.visit(&mut |i, j, w| {
+                if before[i as usize] && before[j as usize] {
+                    inside[i as usize] += w;
+                }
+            })?;
+            (0..d).for_each(|i| keep[i] = before[i] && selfs[i] <= most * inside[i]);
+            self.leave_out(&keep, "above-max-self-share", &before)?;
+        }
+        self.build(&keep, file)
+    }
+
+    /// Tells the ledger which states go and how many rows with them.
+    fn leave_out(&mut self, keep: &[bool], reason: &str, before: &[bool]) -> Result<()> {
+        let was = |i: usize| before[i];
+        let gone = |i: u32, j: u32| was(i as usize) && was(j as usize) && !(keep[i as usize] && keep[j as usize]);
+        let (mut rows, mut weight) = (0.0f64, 0.0f64);
+        self.counter.visit(&mut |i, j, w| weight += if gone(i, j) { w } else { 0.0 })?;
+        match &mut self.rows_counter {
+            Some(counter) => counter.visit(&mut |i, j, n| rows += if gone(i, j) { n } else { 0.0 })?,
+            None => rows = weight,
+        }
+        let states: Vec<usize> = (0..keep.len()).filter(|&i| was(i) && !keep[i]).collect();
+        let examples: Vec<String> = states.iter().take(5).map(|&i| self.name(i).to_string()).collect();
+        self.ledger.add(reason, LedgerUnit::States, states.len() as u64, 0.0, examples);
+        self.ledger.add(reason, LedgerUnit::Rows, rows as u64, weight, [] as [String; 0]);
+        self.kept -= (rows as u64).min(self.kept);
+        Ok(())
+    }
+
+    fn name(&self, i: usize) -> Label {
+        match (&self.ends, &self.labels[i]) {
+            (Ends::Cells(grid), Label::Integer(key)) => grid.label(*key),
+            (_, label) => label.clone(),
+        }
+    }
+
+    fn build(mut self, keep: &[bool], file: &str) -> Result<CountedStates> {
+        let kept_states: Vec<usize> = (0..keep.len()).filter(|&i| keep[i]).collect();
+        let names: Vec<Label> = kept_states.iter().map(|&i| self.name(i)).collect();
+        let order = sorted_order(&names);
+        let mut place = vec![u32::MAX; keep.len()];
+        order.iter().enumerate().for_each(|(new, &k)| place[kept_states[k as usize]] = new as u32);
+        let mut triplets = Vec::new();
+        self.counter.visit(&mut |i, j, w| {
+            if keep[i as usize] && keep[j as usize] {
+                triplets.push((place[i as usize], place[j as usize], w));
+            }
+        })?;
+        if triplets.is_empty() {
+            return Err(nothing_left(&self.ledger, self.rows, self.noun, file));
+        }
+        if let [only] = names.as_slice() {
+            return Err(IngestError::from_core(metastate::Error::OneState { label: only.to_string() }, Some(file)));
+        }
+        let labels: Vec<Label> = order.iter().map(|&k| names[k as usize].clone()).collect();
+        let (coordinates, cell) = match &self.ends {
+            Ends::Labels => (None, None),
+            Ends::Cells(grid) => {
+                let centre = |k: &u32| match &self.labels[kept_states[*k as usize]] {
+                    Label::Integer(key) => grid.centre(*key),
+                    Label::Text(_) => (f64::NAN, f64::NAN), // cells are always integers here
+                };
+                (Some(order.iter().map(centre).collect()), Some(grid.side()))
+            }
+        };
+        let core = |e| IngestError::from_core(e, Some(file));
+        let mut counts = Counts::from_triplets(StateIndex::from_labels(labels).map_err(core)?, &triplets).map_err(core)?;
+        let mut all = self.ledger;
+        all.merge(counts.ledger());
+        *counts.ledger_mut() = all;
+        let mut hints = self.hints;
+        hints.extend(near_absorbing_hint(&counts));
+        Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints })
+    }
+}
+
+/// "No transition is left of 100 rows", with where they went.
+pub(crate) fn nothing_left(ledger: &Ledger, rows: u64, noun: &str, file: &str) -> IngestError {
+    let reasons: Vec<String> = ledger.iter().map(|e| format!("{}: {} {}", e.reason, e.count, e.unit)).collect();
+    let why = if reasons.is_empty() { "none was counted".to_owned() } else { reasons.join(", ") };
+    IngestError::new(Code::NothingLeft, format!("no transition is left of {rows} {noun} ({why})"))
+        .file(file)
+        .remedy("loosen the filter that took most, or check the columns")
+}
+
+fn check_shares(settings: &InputSettings) -> Result<()> {
+    let refuse = |option: &str, value: f64| {
+        Err(IngestError::new(Code::Option, format!("{option} must lie within 0 and 1"))
+            .value(value.to_string())
+            .remedy("it is a share, not a per cent value"))
+    };
+    if !(0.0..1.0).contains(&settings.min_share) {
+        return refuse("--min-share", settings.min_share);
+    }
+    match settings.max_self_share {
+        Some(most) if !(0.0..=1.0).contains(&most) => refuse("--max-self-share", most),
+        _ => Ok(()),
+    }
+}
+
+/// Garages and stuck receivers: a few states that hardly ever leave distort any spectrum.
+fn near_absorbing_hint(counts: &Counts) -> Option<String> {
+    let (departures, selfs) = (counts.departures(), counts.self_counts());
+    let mut near: Vec<usize> =
+        (0..counts.states()).filter(|&i| departures[i] > 0.0 && selfs[i] >= NEAR_ABSORBING * departures[i]).collect();
+    if near.is_empty() || near.len() == counts.states() {
+        return None;
+    }
+    near.sort_by(|&a, &b| departures[b].total_cmp(&departures[a]));
+    let shown: Vec<String> = near.iter().take(3).map(|&i| counts.index().label(i).to_string()).collect();
+    let number = near.len();
+    Some(format!(
+        "{number} states stay with a share of 0.99 or more (such as {}); they distort the spectrum, --max-self-share 0.99 leaves them out",
+        shown.join(" and ")
+    ))
+}
+
+impl CountedStates {
+    /// Sets lag and mode, for trajectories.
+    pub(crate) fn with_lag(mut self, lag: usize, mode: CountMode) -> Result<Self> {
+        self.counts = self.counts.with_lag(lag, mode).map_err(|e| IngestError::from_core(e, None))?;
+        Ok(self)
+    }
+}

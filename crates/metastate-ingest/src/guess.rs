@@ -1,0 +1,101 @@
+//! What the inputs are when the user did not say: only where a wrong guess is impossible.
+
+use std::io::BufReader;
+
+use crate::codes::Code;
+use crate::countsfile::are_counts_files;
+use crate::error::{IngestError, Result};
+use crate::npy::NpyReader;
+use crate::settings::{As, InputSettings};
+use crate::source::{Format, Source};
+use crate::table::Tables;
+
+/// Formats that may hold rows and columns; text of unknown kind included.
+pub(crate) fn may_be_table(format: Format) -> bool {
+    format.is_table() || matches!(format, Format::Text | Format::Unknown)
+}
+
+/// What to read the sources as; `None` means a matrix file whose values will tell.
+pub(crate) fn kind(sources: &[Source], settings: &InputSettings) -> Result<Option<As>> {
+    if settings.as_.is_some() {
+        return Ok(settings.as_);
+    }
+    if settings.coordinate_columns().iter().any(|(_, c)| c.is_some()) {
+        return Ok(Some(As::Trips));
+    }
+    if settings.state.is_some() || settings.id.is_some() || settings.time.is_some() {
+        return Ok(Some(As::Trajectories));
+    }
+    let source = &sources[0];
+    if sources.iter().any(|s| may_be_table(s.format) != may_be_table(source.format)) {
+        return Err(IngestError::new(Code::Format, "tables and matrix files are mixed")
+            .file(&source.name)
+            .remedy("read them apart and merge the counts"));
+    }
+    if settings.from.is_some() || settings.to.is_some() {
+        return Ok(Some(As::Trips));
+    }
+    match source.format {
+        Format::Npz | Format::Mtx => Ok(None),
+        Format::Npy => array(source, settings),
+        Format::Text => Ok(Some(As::Trajectories)),
+        _ => {
+            if are_counts_files(sources, settings)? {
+                return Ok(Some(As::Counts));
+            }
+            let columns = Tables::columns_of(source, settings.unpack_limit(source.bytes))?;
+            if ["from", "to", "count"].iter().all(|c| columns.iter().any(|name| name == c)) {
+                return Ok(Some(As::Counts));
+            }
+            Err(IngestError::new(Code::As, "it is not clear what this table holds")
+                .file(&source.name)
+                .remedy("name columns: --from and --to for trips, --state (with --id and --time) for trajectories"))
+        }
+    }
+}
+
+fn array(source: &Source, settings: &InputSettings) -> Result<Option<As>> {
+    let file = source.seekable(settings.unpack_limit(source.bytes))?;
+    let handle = BufReader::new(file.open().map_err(|e| source.read_error(e))?);
+    let header = NpyReader::open(handle, file.bytes, &source.name)?.header;
+    match header.shape[..] {
+        [_] if header.is_integer() => Ok(Some(As::Trajectories)),
+        [rows, cols] if header.is_integer() && rows != cols => Ok(Some(As::Trajectories)),
+        [_, _] if header.is_integer() => Err(IngestError::new(Code::As, "a square array of integers could be counts or trajectories")
+            .file(&source.name)
+            .value(format!("{:?}", header.shape))
+            .remedy("say --as counts or --as trajectories")),
+        _ => Ok(None),
+    }
+}
+
+/// Options that the kind of input cannot use are refused: the user would think that they did something.
+pub(crate) fn check_options(as_: Option<As>, sources: &[Source], settings: &InputSettings) -> Result<()> {
+    let rows = sources.iter().all(|s| may_be_table(s.format));
+    let (trips, walks, counts, matrix) =
+        (as_ == Some(As::Trips), as_ == Some(As::Trajectories), as_ == Some(As::Counts), as_.is_none() || as_ == Some(As::Matrix));
+    let table_counts = counts && rows;
+    let matrix = matrix || (counts && !rows);
+    let some = |o: &Option<String>| o.is_some();
+    let coordinates = settings.coordinate_columns().iter().any(|(_, c)| c.is_some());
+    let checks = [
+        ("--from and --to", some(&settings.from) || some(&settings.to), trips || table_counts),
+        ("--from-lon, --from-lat, --to-lon and --to-lat", coordinates, trips),
+        ("--bbox", settings.bbox.is_some(), trips),
+        ("--weight", some(&settings.weight), trips || table_counts),
+        ("--where", some(&settings.where_), trips || table_counts || walks),
+        ("--min-share", settings.min_share != 0.0, trips || table_counts || walks),
+        ("--max-self-share", settings.max_self_share.is_some(), trips || table_counts || walks),
+        ("--id, --time and --state", some(&settings.id) || some(&settings.time) || some(&settings.state), walks),
+        ("--lag", settings.lag != 1, walks),
+        ("--labels", some(&settings.labels), matrix),
+        ("--weights", some(&settings.weights), matrix),
+    ];
+    let name = as_.map_or("a matrix file", As::name);
+    match checks.iter().find(|(_, given, allowed)| *given && !allowed) {
+        None => Ok(()),
+        Some((option, ..)) => Err(IngestError::new(Code::Option, format!("{option} cannot be used with {name}"))
+            .file(&sources[0].name)
+            .remedy("leave it out, or say with --as what the input is")),
+    }
+}

@@ -1,0 +1,152 @@
+//! What the user asked for, as plain data. The command line and Python fill it in; nothing here parses options.
+
+use metastate::CountMode;
+
+/// What the inputs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum As {
+    /// One row a move.
+    Trips,
+    /// Sequences of states.
+    Trajectories,
+    /// Counts by pair of states.
+    Counts,
+    /// A transition matrix.
+    Matrix,
+}
+
+impl As {
+    /// The word for `--as`.
+    pub fn name(self) -> &'static str {
+        match self {
+            As::Trips => "trips",
+            As::Trajectories => "trajectories",
+            As::Counts => "counts",
+            As::Matrix => "matrix",
+        }
+    }
+}
+
+impl std::str::FromStr for As {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        [As::Trips, As::Trajectories, As::Counts, As::Matrix]
+            .into_iter()
+            .find(|a| a.name() == s)
+            .ok_or_else(|| format!("`{s}` is none of trips, trajectories, counts, matrix"))
+    }
+}
+
+/// West, south, east and north in degrees.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)] // the four words say it
+pub struct BoundingBox {
+    pub west: f64,
+    pub south: f64,
+    pub east: f64,
+    pub north: f64,
+}
+
+impl std::str::FromStr for BoundingBox {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let parts: Vec<f64> = s
+            .split(',')
+            .map(|p| p.trim().parse::<f64>().map_err(|_| format!("`{}` is not a number; give west,south,east,north in degrees", p.trim())))
+            .collect::<Result<_, _>>()?;
+        match parts[..] {
+            [west, south, east, north] => Ok(BoundingBox { west, south, east, north }),
+            _ => Err(format!("{} numbers were given; give west,south,east,north in degrees", parts.len())),
+        }
+    }
+}
+
+/// How to read the inputs: the options of the same names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputSettings {
+    /// What the inputs are; guessed where that is safe.
+    pub as_: Option<As>,
+    /// Column of origins.
+    pub from: Option<String>,
+    /// Column of destinations.
+    pub to: Option<String>,
+    /// Column of the origin's longitude.
+    pub from_lon: Option<String>,
+    /// Column of the origin's latitude.
+    pub from_lat: Option<String>,
+    /// Column of the destination's longitude.
+    pub to_lon: Option<String>,
+    /// Column of the destination's latitude.
+    pub to_lat: Option<String>,
+    /// Side of a cell in degrees.
+    pub cell: f64,
+    /// Only trips with both ends inside.
+    pub bbox: Option<BoundingBox>,
+    /// Column of weights or counts.
+    pub weight: Option<String>,
+    /// Only rows for which this condition holds.
+    pub where_: Option<String>,
+    /// Only states with at least this share of the departures.
+    pub min_share: f64,
+    /// Only states that stay with at most this share; `None` keeps all.
+    pub max_self_share: Option<f64>,
+    /// Column that names the trajectory.
+    pub id: Option<String>,
+    /// Column to sort by within a trajectory.
+    pub time: Option<String>,
+    /// Column of states.
+    pub state: Option<String>,
+    /// Frames between the two ends of a transition.
+    pub lag: usize,
+    /// Which pairs of frames count.
+    pub count: CountMode,
+    /// File with one label a line, for matrices.
+    pub labels: Option<String>,
+    /// File with the row weights of a matrix.
+    pub weights: Option<String>,
+    /// Bytes of memory for counting; beyond, sorted runs go to disk. `None` is no limit.
+    pub memory_limit: Option<u64>,
+}
+
+impl Default for InputSettings {
+    fn default() -> Self {
+        InputSettings {
+            as_: None,
+            from: None,
+            to: None,
+            from_lon: None,
+            from_lat: None,
+            to_lon: None,
+            to_lat: None,
+            cell: 0.001,
+            bbox: None,
+            weight: None,
+            where_: None,
+            min_share: 0.0,
+            max_self_share: None,
+            id: None,
+            time: None,
+            state: None,
+            lag: 1,
+            count: CountMode::Sliding,
+            labels: None,
+            weights: None,
+            memory_limit: None,
+        }
+    }
+}
+
+/// A file may unpack to this much when it must be read at any place; text is streamed and needs no limit.
+const UNPACK_LIMIT: u64 = 1 << 40;
+
+impl InputSettings {
+    pub(crate) fn unpack_limit(&self, stored: u64) -> u64 {
+        // No honest file shrinks more than a thousandfold; zeros packed with zstd do.
+        stored.saturating_mul(1000).clamp(64 << 20, UNPACK_LIMIT)
+    }
+
+    /// The four coordinate columns, when the trips are given by coordinates.
+    pub(crate) fn coordinate_columns(&self) -> [(&'static str, &Option<String>); 4] {
+        [("--from-lon", &self.from_lon), ("--from-lat", &self.from_lat), ("--to-lon", &self.to_lon), ("--to-lat", &self.to_lat)]
+    }
+}

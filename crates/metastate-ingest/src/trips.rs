@@ -1,0 +1,327 @@
+//! Trips: one row a move, from label to label or from point to point; and counts given as rows.
+
+use arrow::array::{Array, Float64Array};
+use metastate::{Ledger, LedgerUnit};
+
+use crate::assemble::{Ends, Pairs};
+use crate::cells::{Grid, Place};
+use crate::codes::Code;
+use crate::columns::{numbers, weights};
+use crate::counter::{LocalCounter, PairBatch, PairCounter};
+use crate::error::{IngestError, Result};
+use crate::filter::Filter;
+use crate::labels::{LabelSet, MISSING};
+use crate::progress::Progress;
+use crate::settings::InputSettings;
+use crate::source::Source;
+use crate::table::{Batch, Tables};
+
+/// Which columns are read, and what for.
+struct Plan {
+    wanted: Vec<String>,
+    ends: PlanEnds,
+    weight: Option<usize>,
+    filter: Option<(Filter, Vec<usize>)>,
+}
+
+enum PlanEnds {
+    Labels([usize; 2]),
+    Points([usize; 4], Grid),
+}
+
+/// Distinct columns in the order asked for.
+pub(crate) fn slot(wanted: &mut Vec<String>, name: &str) -> usize {
+    wanted.iter().position(|w| w == name).unwrap_or_else(|| {
+        wanted.push(name.to_owned());
+        wanted.len() - 1
+    })
+}
+
+/// The condition, with the places of its columns.
+pub(crate) fn plan_filter(settings: &InputSettings, wanted: &mut Vec<String>) -> Result<Option<(Filter, Vec<usize>)>> {
+    let Some(text) = &settings.where_ else { return Ok(None) };
+    let filter = Filter::parse(text)?;
+    let slots = filter.columns().iter().map(|c| slot(wanted, c)).collect();
+    Ok(Some((filter, slots)))
+}
+
+impl Plan {
+    fn new(settings: &InputSettings, defaults: Option<[&str; 3]>) -> Result<Self> {
+        let mut wanted = Vec::new();
+        let points = settings.coordinate_columns();
+        let ends = if points.iter().any(|(_, c)| c.is_some()) {
+            if settings.from.is_some() || settings.to.is_some() {
+                return Err(IngestError::new(Code::Option, "both labels (--from, --to) and coordinates (--from-lon ...) are named")
+                    .remedy("name one or the other"));
+            }
+            let mut slots = [0; 4];
+            for (at, (option, column)) in slots.iter_mut().zip(points) {
+                let Some(column) = column else {
+                    return Err(IngestError::new(Code::Option, format!("{option} is missing"))
+                        .remedy("trips by coordinates need --from-lon, --from-lat, --to-lon and --to-lat"));
+                };
+                *at = slot(&mut wanted, column);
+            }
+            PlanEnds::Points(slots, Grid::new(settings)?)
+        } else {
+            let name = |given: &Option<String>, option: &str, k: usize| match (given, defaults) {
+                (Some(name), _) => Ok(name.clone()),
+                (None, Some(names)) => Ok(names[k].to_owned()),
+                (None, None) => Err(IngestError::new(Code::Option, format!("{option} is missing"))
+                    .remedy("trips need --from and --to, or --from-lon, --from-lat, --to-lon and --to-lat")),
+            };
+            if settings.bbox.is_some() {
+                return Err(IngestError::new(Code::Option, "--bbox needs coordinates")
+                    .remedy("name --from-lon, --from-lat, --to-lon and --to-lat, or leave --bbox out"));
+            }
+            let (from, to) = (name(&settings.from, "--from", 0)?, name(&settings.to, "--to", 1)?);
+            PlanEnds::Labels([slot(&mut wanted, &from), slot(&mut wanted, &to)])
+        };
+        let weight = settings.weight.clone().or(defaults.map(|d| d[2].to_owned())).map(|name| slot(&mut wanted, &name));
+        let filter = plan_filter(settings, &mut wanted)?;
+        Ok(Plan { wanted, ends, weight, filter })
+    }
+}
+
+/// What one unit of work gives.
+#[derive(Default)]
+struct Unit {
+    labels: LabelSet,
+    batch: PairBatch,
+    /// Rows beside weights, when both are needed.
+    rows: Option<PairBatch>,
+    kept: u64,
+    /// Pairs beyond which the batch is compacted.
+    room: usize,
+    ledger: Ledger,
+    fits_swapped: u64,
+}
+
+/// A row group may hold any number of rows; its pairs are added up when they become so many.
+const ROOM: usize = 2 << 20;
+
+impl Unit {
+    fn push(&mut self, from: u32, to: u32, weight: f64) {
+        self.kept += 1;
+        push(&mut self.batch, from, to, weight);
+        if let Some(rows) = &mut self.rows {
+            push(rows, from, to, 1.0);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.batch.pairs.len() > self.room {
+            self.batch.compact();
+            self.rows.iter_mut().for_each(PairBatch::compact);
+            self.room = ROOM.max(2 * self.batch.pairs.len());
+        }
+    }
+}
+
+/// Reads trips, or counts as rows when `defaults` names their columns.
+pub(crate) fn read(
+    sources: &[Source],
+    settings: &InputSettings,
+    defaults: Option<[&str; 3]>,
+    progress: &mut dyn Progress,
+) -> Result<Pairs> {
+    let plan = Plan::new(settings, defaults)?;
+    let stored: u64 = sources.iter().map(|s| s.bytes).sum();
+    let mut tables = Tables::open(sources, &plan.wanted, settings.unpack_limit(stored))?;
+    let mut counter = LocalCounter::new(settings.memory_limit);
+    // Filters on states are told in rows; with weights, rows are counted beside them.
+    let filters_states = settings.min_share > 0.0 || settings.max_self_share.is_some();
+    let count_rows = plan.weight.is_some() && filters_states;
+    let mut rows_counter = count_rows.then(|| LocalCounter::new(settings.memory_limit));
+    let mut states = LabelSet::default();
+    let mut ledger = Ledger::new();
+    let (mut kept, mut fits_swapped) = (0u64, 0u64);
+    let rows = tables.scan(
+        progress,
+        |feed, _| {
+            let batch = PairBatch { pairs: Vec::new(), weights: plan.weight.map(|_| Vec::new()) };
+            let rows = count_rows.then(PairBatch::default);
+            let mut unit = Unit { batch, rows, room: ROOM, ..Unit::default() };
+            feed(&mut |batch| {
+                plan.take(batch, &mut unit)?;
+                unit.make_room();
+                Ok(())
+            })?;
+            Ok(unit)
+        },
+        |units| {
+            let (mut batches, mut row_batches) = (Vec::with_capacity(units.len()), Vec::new());
+            for unit in units {
+                let numbers: Vec<u32> = unit.labels.labels.iter().map(|l| states.label(l)).collect();
+                ledger.merge(&unit.ledger);
+                fits_swapped += unit.fits_swapped;
+                kept += unit.kept;
+                row_batches.extend(unit.rows.map(|rows| (rows, numbers.clone())));
+                batches.push((unit.batch, numbers));
+            }
+            if let Some(counter) = &mut rows_counter {
+                counter.add(renumber(row_batches))?;
+            }
+            counter.add(renumber(batches))
+        },
+    )?;
+    check_swapped(&plan, rows, kept, fits_swapped, &sources[0].name)?;
+    if let Some(entry) = ledger.get("coordinate-out-of-range", LedgerUnit::Rows).filter(|e| e.count > kept) {
+        return Err(IngestError::new(
+            Code::Coordinates,
+            format!("{} of {rows} rows have coordinates that are no place on earth", entry.count),
+        )
+        .file(&sources[0].name)
+        .value(entry.examples.first().cloned().unwrap_or_default())
+        .remedy("longitudes lie within -180 and 180, latitudes within -90 and 90 degrees; check the columns and their unit"));
+    }
+    let mut hints = std::mem::take(&mut tables.hints);
+    if fits_swapped > 0 {
+        hints.push(format!("{fits_swapped} rows left out would fit with longitude and latitude exchanged"));
+    }
+    let ends = match plan.ends {
+        PlanEnds::Labels(_) => Ends::Labels,
+        PlanEnds::Points(_, grid) => Ends::Cells(grid),
+    };
+    let rows_counter = rows_counter.map(|c| Box::new(c) as Box<dyn PairCounter>);
+    Ok(Pairs {
+        counter: Box::new(counter),
+        rows_counter,
+        labels: states.labels,
+        pinned: Vec::new(),
+        ends,
+        ledger,
+        noun: "rows",
+        rows,
+        kept,
+        hints,
+    })
+}
+
+/// From the numbers of a unit to those of the data set, on all threads.
+fn renumber(batches: Vec<(PairBatch, Vec<u32>)>) -> Vec<PairBatch> {
+    use rayon::prelude::*;
+    batches
+        .into_par_iter()
+        .map(|(mut batch, numbers)| {
+            for pair in &mut batch.pairs {
+                *pair = u64::from(numbers[(*pair >> 32) as usize]) << 32 | u64::from(numbers[*pair as u32 as usize]);
+            }
+            batch
+        })
+        .collect()
+}
+
+fn check_swapped(plan: &Plan, rows: u64, kept: u64, fits_swapped: u64, file: &str) -> Result<()> {
+    let (PlanEnds::Points(slots, _), true) = (&plan.ends, fits_swapped > kept) else { return Ok(()) };
+    let [lon, lat, ..] = slots.map(|k| plan.wanted[k].as_str());
+    Err(IngestError::new(
+        Code::Swapped,
+        format!("longitude and latitude seem to be exchanged: of {rows} rows {fits_swapped} would fit exchanged, {kept} fit as they are"),
+    )
+    .file(file)
+    .column(format!("{lon}, {lat}"))
+    .remedy("exchange the columns given to --from-lon and --from-lat, and to --to-lon and --to-lat; --bbox is west,south,east,north"))
+}
+
+impl Plan {
+    fn take(&self, batch: &Batch<'_>, unit: &mut Unit) -> Result<()> {
+        let filtered;
+        let batch = match &self.filter {
+            None => batch,
+            Some((filter, slots)) => {
+                let keep = filter.keep(batch, slots)?;
+                let out = (batch.rows - keep.true_count()) as u64;
+                let weight = if self.weight.is_some() { 0.0 } else { out as f64 };
+                unit.ledger.add("where-not-true", LedgerUnit::Rows, out, weight, [] as [String; 0]);
+                filtered = batch.filter(&keep)?;
+                &filtered
+            }
+        };
+        let weighted = self.weight.map(|k| weights(batch, k, &self.wanted[k])).transpose()?;
+        let mut ledger = Ledger::new();
+        let mut left_out = LeftOut { batch, weights: weighted.as_deref(), ledger: &mut ledger };
+        // A row without weight goes before its ends are looked at, so that it is counted under one reason.
+        let weigh = |i: usize| match &weighted {
+            None => Ok(1.0),
+            Some(list) => match list[i] {
+                None => Err("weight-missing"),
+                Some(0.0) => Err("weight-zero"),
+                Some(w) => Ok(w),
+            },
+        };
+        match &self.ends {
+            PlanEnds::Labels([from, to]) => {
+                let (from, to) = (unit.labels.ids(batch, *from, &self.wanted[*from])?, unit.labels.ids(batch, *to, &self.wanted[*to])?);
+                if unit.batch.weights.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
+                    unit.batch.pairs.extend(from.iter().zip(&to).map(|(&a, &b)| u64::from(a) << 32 | u64::from(b)));
+                    unit.kept += batch.rows as u64;
+                    return Ok(());
+                }
+                for i in 0..batch.rows {
+                    match weigh(i) {
+                        Err(reason) => left_out.add(reason, i),
+                        Ok(_) if from[i] == MISSING || to[i] == MISSING => left_out.add("label-missing", i),
+                        Ok(w) => unit.push(from[i], to[i], w),
+                    }
+                }
+            }
+            PlanEnds::Points(slots, grid) => {
+                let mut columns: Vec<Float64Array> = Vec::with_capacity(4);
+                for &k in slots {
+                    columns.push(numbers(batch, k, &self.wanted[k])?);
+                }
+                let get = |c: usize, i: usize| if columns[c].is_null(i) { f64::NAN } else { columns[c].value(i) };
+                for i in 0..batch.rows {
+                    let w = match weigh(i) {
+                        Ok(w) => w,
+                        Err(reason) => {
+                            left_out.add(reason, i);
+                            continue;
+                        }
+                    };
+                    match grid.place((get(0, i), get(1, i)), (get(2, i), get(3, i))) {
+                        Place::Cells(a, b) => {
+                            let (a, b) = (unit.labels.integer(a), unit.labels.integer(b));
+                            unit.push(a, b, w);
+                        }
+                        Place::Missing => left_out.add("coordinate-missing", i),
+                        Place::Outside { fits_swapped } => {
+                            unit.fits_swapped += u64::from(fits_swapped);
+                            left_out.add("outside-bbox", i);
+                        }
+                        Place::OutOfRange { fits_swapped } => {
+                            unit.fits_swapped += u64::from(fits_swapped);
+                            left_out.add("coordinate-out-of-range", i);
+                        }
+                    }
+                }
+            }
+        }
+        unit.ledger.merge(&ledger);
+        Ok(())
+    }
+}
+
+fn push(batch: &mut PairBatch, from: u32, to: u32, weight: f64) {
+    batch.push(from, to);
+    if let Some(weights) = &mut batch.weights {
+        weights.push(weight);
+    }
+}
+
+/// Rows that go, each with its reason.
+struct LeftOut<'l, 'b> {
+    batch: &'l Batch<'b>,
+    weights: Option<&'l [Option<f64>]>,
+    ledger: &'l mut Ledger,
+}
+
+impl LeftOut<'_, '_> {
+    fn add(&mut self, reason: &str, i: usize) {
+        let weight = self.weights.map_or(1.0, |w| w[i].unwrap_or(0.0));
+        let known = self.ledger.get(reason, LedgerUnit::Rows).map_or(0, |e| e.examples.len());
+        let example = (known < 5).then(|| self.batch.describe(i));
+        self.ledger.add(reason, LedgerUnit::Rows, 1, weight, example);
+    }
+}
