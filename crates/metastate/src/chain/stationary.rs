@@ -62,7 +62,7 @@ pub fn stationary_law(p: &dyn Operator, options: &StationaryOptions) -> Stationa
 }
 
 fn distance(a: &Mat, b: &Mat) -> f64 {
-    thin::sum_over_rows(a.rows(), |i| (a.as_slice()[i] - b.as_slice()[i]).abs())
+    thin::sum_over_rows(a.rows(), 2, |i| (a.as_slice()[i] - b.as_slice()[i]).abs())
 }
 
 /// `P = L R^T`. Scaled so that the columns of R sum to one, `K = R^T L` is a small chain, and `xi = R a` with `a^T K = a^T`.

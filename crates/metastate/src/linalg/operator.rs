@@ -1,8 +1,6 @@
 //! How the solver sees a transition matrix: two products and its rows. Where P lives (sparse in memory, dense, exact low
 //! rank, and later mapped or shared between processes) is known to nobody else.
 
-use rayon::prelude::*;
-
 use super::thin::{self, BLOCK};
 use super::{Csr, Mat};
 use crate::error::{Error, Result};
@@ -51,7 +49,7 @@ pub trait Operator: Send + Sync + std::fmt::Debug {
     /// `|| diag(w) P ||_F^2`.
     fn weighted_norm_squared(&self, w: &[f64]) -> f64 {
         let d = self.states();
-        thin::sum_over_rows(d, |i| {
+        thin::sum_over_rows(d, 2 * self.nonzeros() / d, |i| {
             let mut sum = 0.0;
             self.row(i).for_each(d, |_, x| sum += x * x);
             w[i] * w[i] * sum
@@ -250,7 +248,7 @@ fn sparse_times_thin(a: &Csr, x: &Mat, out: &mut Mat) {
         return;
     }
     let arch = pulp::Arch::new();
-    out.as_mut_slice().par_chunks_mut(BLOCK * s).enumerate().for_each(|(block, rows)| {
+    thin::for_each_chunk_mut(out.as_mut_slice(), BLOCK * s, 2 * a.nonzeros() * s, |block, rows| {
         arch.dispatch(|| {
             for (k, out) in rows.chunks_exact_mut(s).enumerate() {
                 let (columns, values) = a.row(block * BLOCK + k);

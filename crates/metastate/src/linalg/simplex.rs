@@ -43,7 +43,7 @@ pub fn project(y: &mut [f64], tau: &mut f64) {
 
 /// Rounding leaves the sum at `1 + O(1e-16 n)`; feasibility is worth one more pass.
 fn normalise(y: &mut [f64]) {
-    let sum = sum_blocks(y.len(), |r| y[r].iter().sum::<f64>(), |a, b| *a += b).unwrap_or(1.0);
+    let sum = sum_blocks(y.len(), 1, |r| y[r].iter().sum::<f64>(), |a, b| *a += b).unwrap_or(1.0);
     if sum > 0.0 {
         let scale = 1.0 / sum;
         y.iter_mut().for_each(|x| *x *= scale);
@@ -74,7 +74,7 @@ fn above(y: &[f64], t: f64) -> (f64, f64) {
             (sum.iter().sum::<f64>(), count.iter().sum::<f64>())
         })
     };
-    sum_blocks(y.len(), part, |a, b| {
+    sum_blocks(y.len(), 2, part, |a, b| {
         a.0 += b.0;
         a.1 += b.1;
     })

@@ -21,12 +21,19 @@ fn rows_view(m: &Mat, rows: Range<usize>) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(&m.as_slice()[rows.start * cols..rows.end * cols], rows.len(), cols)
 }
 
-/// The one reduction point: `sum over blocks of f(block)`, added in the order of the blocks.
-pub fn sum_blocks<T: Send>(rows: usize, f: impl Fn(Range<usize>) -> T + Sync, mut add: impl FnMut(&mut T, T)) -> Option<T> {
+/// Below this many operations, waking a second thread costs more than it saves. The blocks stay the same, so do the results.
+const WORTH_A_THREAD: usize = 1 << 18;
+
+/// The one reduction point: `sum over blocks of f(block)`, added in the order of the blocks; `work` is the number of
+/// operations a row, roughly.
+pub fn sum_blocks<T: Send>(rows: usize, work: usize, f: impl Fn(Range<usize>) -> T + Sync, mut add: impl FnMut(&mut T, T)) -> Option<T> {
     let blocks = rows.div_ceil(BLOCK);
     let range = |b: usize| b * BLOCK..((b + 1) * BLOCK).min(rows);
-    let parts: Vec<T> =
-        if blocks <= 1 { (0..blocks).map(|b| f(range(b))).collect() } else { (0..blocks).into_par_iter().map(|b| f(range(b))).collect() };
+    let parts: Vec<T> = if blocks <= 1 || rows * work < WORTH_A_THREAD {
+        (0..blocks).map(|b| f(range(b))).collect()
+    } else {
+        (0..blocks).into_par_iter().map(|b| f(range(b))).collect()
+    };
     let mut parts = parts.into_iter();
     let mut total = parts.next()?;
     parts.for_each(|part| add(&mut total, part));
@@ -34,8 +41,17 @@ pub fn sum_blocks<T: Send>(rows: usize, f: impl Fn(Range<usize>) -> T + Sync, mu
 }
 
 /// `sum_i f(i)`.
-pub fn sum_over_rows(rows: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
-    sum_blocks(rows, |range| range.map(&f).sum::<f64>(), |a, b| *a += b).unwrap_or(0.0)
+pub fn sum_over_rows(rows: usize, work: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
+    sum_blocks(rows, work, |range| range.map(&f).sum::<f64>(), |a, b| *a += b).unwrap_or(0.0)
+}
+
+/// Runs `f(number, chunk)` for every chunk of `data`, in parallel where the `work` (operations in all) is worth it.
+pub fn for_each_chunk_mut(data: &mut [f64], chunk: usize, work: usize, f: impl Fn(usize, &mut [f64]) + Sync) {
+    if data.len() <= chunk || work < WORTH_A_THREAD {
+        data.chunks_mut(chunk).enumerate().for_each(|(number, chunk)| f(number, chunk));
+    } else {
+        data.par_chunks_mut(chunk).enumerate().for_each(|(number, chunk)| f(number, chunk));
+    }
 }
 
 /// Runs `f(i, row)` for every row, blocks in parallel.
@@ -44,7 +60,8 @@ pub fn for_each_row_mut(m: &mut Mat, f: impl Fn(usize, &mut [f64]) + Sync) {
     if s == 0 {
         return;
     }
-    m.as_mut_slice().par_chunks_mut(BLOCK * s).enumerate().for_each(|(b, rows)| {
+    let work = 4 * m.as_slice().len();
+    for_each_chunk_mut(m.as_mut_slice(), BLOCK * s, work, |b, rows| {
         for (k, row) in rows.chunks_exact_mut(s).enumerate() {
             f(b * BLOCK + k, row);
         }
@@ -69,7 +86,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// `<A, B>` over large matrices.
 pub fn inner(a: &Mat, b: &Mat) -> f64 {
     let s = a.cols();
-    sum_blocks(a.rows(), |r| dot(&a.as_slice()[r.start * s..r.end * s], &b.as_slice()[r.start * s..r.end * s]), |x, y| *x += y)
+    sum_blocks(a.rows(), 2 * s, |r| dot(&a.as_slice()[r.start * s..r.end * s], &b.as_slice()[r.start * s..r.end * s]), |x, y| *x += y)
         .unwrap_or(0.0)
 }
 
@@ -90,7 +107,7 @@ pub fn cross_gram(a: &Mat, b: &Mat) -> Mat {
         }
         out
     };
-    sum_blocks(a.rows(), part, add_mat).unwrap_or_else(|| Mat::zeros(s, t))
+    sum_blocks(a.rows(), 2 * s * t, part, add_mat).unwrap_or_else(|| Mat::zeros(s, t))
 }
 
 /// `A^T A`.
@@ -114,7 +131,7 @@ pub fn weighted_gram(a: &Mat, w: &[f64]) -> Mat {
         }
         out
     };
-    sum_blocks(a.rows(), part, add_mat).unwrap_or_else(|| Mat::zeros(s, s))
+    sum_blocks(a.rows(), 2 * s * s, part, add_mat).unwrap_or_else(|| Mat::zeros(s, s))
 }
 
 /// For a handful of columns the call into a general product costs more than the product.
@@ -147,7 +164,7 @@ pub fn product(a: &Mat, b: &Mat, out: &mut Mat) {
     if t == 0 {
         return;
     }
-    out.as_mut_slice().par_chunks_mut(BLOCK * t).enumerate().for_each(|(block, chunk)| {
+    for_each_chunk_mut(out.as_mut_slice(), BLOCK * t, 2 * a.rows() * s * t, |block, chunk| {
         let rows = block * BLOCK..block * BLOCK + chunk.len() / t;
         if s * t <= 256 {
             pulp::Arch::new().dispatch(|| {
@@ -181,7 +198,7 @@ pub fn transposed_product(a: &Mat, b: &Mat, out: &mut Mat) {
     if t == 0 {
         return;
     }
-    out.as_mut_slice().par_chunks_mut(BLOCK * t).enumerate().for_each(|(block, chunk)| {
+    for_each_chunk_mut(out.as_mut_slice(), BLOCK * t, 2 * a.as_slice().len() * t, |block, chunk| {
         let columns = chunk.len() / t;
         let out = MatMut::from_row_major_slice_mut(chunk, columns, t);
         matmul(out, Accum::Replace, view(a).subcols(block * BLOCK, columns).transpose(), view(b), 1.0, Par::Seq);
@@ -207,5 +224,5 @@ pub fn fold_rows(a: &Mat, f: impl Fn(&mut [f64], usize, &[f64]) + Sync) -> Vec<f
         rows.for_each(|i| f(&mut sums, i, a.row(i)));
         sums
     };
-    sum_blocks(a.rows(), part, |x, y| x.iter_mut().zip(y).for_each(|(x, y)| *x += y)).unwrap_or_else(|| vec![0.0; a.cols()])
+    sum_blocks(a.rows(), 2 * a.cols(), part, |x, y| x.iter_mut().zip(y).for_each(|(x, y)| *x += y)).unwrap_or_else(|| vec![0.0; a.cols()])
 }

@@ -274,7 +274,7 @@ impl Conjugate {
         let mut pr = Mat::default();
         problem.times_v(right, &mut pr);
         let means: Vec<f64> = thin::column_sums(right).iter().map(|s| s / d as f64).collect();
-        let on_data = thin::sum_over_rows(d, |i| (0..k).map(|j| excess[j] * left[(i, j)] * pr[(i, j)]).sum::<f64>());
+        let on_data = thin::sum_over_rows(d, 3 * k, |i| (0..k).map(|j| excess[j] * left[(i, j)] * pr[(i, j)]).sum::<f64>());
         let left_sums = thin::column_sums(left);
         let centred_on_data = on_data - (0..k).map(|j| excess[j] * left_sums[j] * means[j]).sum::<f64>();
         let mut centred = right.clone();

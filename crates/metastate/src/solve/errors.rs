@@ -23,7 +23,7 @@ pub fn relative_recovery_error(xi: &[f64], x: &Factors, truth: &dyn Operator) ->
 pub fn relative_sampling_error(xi: &[f64], p: &dyn Operator, truth: &dyn Operator) -> f64 {
     let d = p.states();
     let truth_norm2 = truth.weighted_norm_squared(xi);
-    let distance2 = thin::sum_over_rows(d, |i| {
+    let distance2 = thin::sum_over_rows(d, 4 * d, |i| {
         let mut row = vec![0.0; d];
         match truth.row(i) {
             Row::Dense(values) => row.copy_from_slice(values),

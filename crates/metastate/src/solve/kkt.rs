@@ -126,7 +126,7 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
         }
         (error, scale)
     };
-    let (error2, scale2) = thin::sum_blocks(d, part, |a, b| {
+    let (error2, scale2) = thin::sum_blocks(d, 2 * s * s, part, |a, b| {
         a.0 += b.0;
         a.1 += b.1;
     })

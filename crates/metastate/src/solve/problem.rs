@@ -150,12 +150,12 @@ impl<'a> Problem<'a> {
             })
             .sum::<f64>()
         };
-        thin::sum_blocks(d, residual, |a, b| *a += b).unwrap_or(0.0)
+        thin::sum_blocks(d, 2 * d * x.rank(), residual, |a, b| *a += b).unwrap_or(0.0)
     }
 
     /// `<Xi^2 M, N>`.
     pub fn weighted_inner(&self, m: &Mat, n: &Mat) -> f64 {
-        thin::sum_over_rows(m.rows(), |i| self.xi2[i] * thin::dot(m.row(i), n.row(i)))
+        thin::sum_over_rows(m.rows(), 2 * m.cols(), |i| self.xi2[i] * thin::dot(m.row(i), n.row(i)))
     }
 }
 

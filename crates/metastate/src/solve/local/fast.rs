@@ -8,8 +8,6 @@
 
 use std::collections::VecDeque;
 
-use rayon::prelude::*;
-
 use super::palm::{project_columns, project_rows};
 use super::{LocalSolver, Sweep};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes_scaled};
@@ -85,7 +83,7 @@ impl Fast {
                 project(&mut column, &mut self.thresholds[j]);
                 vt.row_mut(j).copy_from_slice(&column);
                 v_norms[j] =
-                    thin::sum_blocks(column.len(), |r| thin::dot(&column[r.clone()], &column[r]), |a, b| *a += b).unwrap_or(0.0).sqrt();
+                    thin::sum_blocks(column.len(), 2, |r| thin::dot(&column[r.clone()], &column[r]), |a, b| *a += b).unwrap_or(0.0).sqrt();
             }
         }
         vt.transpose_into(&mut x.v);
@@ -131,7 +129,7 @@ impl LocalSolver for Fast {
             }
         };
         if memory > 0 {
-            self.history.push(from, x, memory);
+            self.history.push(problem, from, x, memory);
         }
         self.value = Some(value);
         Sweep { value }
@@ -141,7 +139,8 @@ impl LocalSolver for Fast {
 /// `out = (b - sum_{k != j} a_k V_k) * scale`, the unconstrained minimiser for column j.
 fn residual_column(out: &mut [f64], b: &[f64], vt: &Mat, a: &[f64], j: usize, scale: f64) {
     let arch = pulp::Arch::new();
-    out.par_chunks_mut(4 * thin::BLOCK).enumerate().for_each(|(block, out)| {
+    let work = 2 * out.len() * a.len();
+    thin::for_each_chunk_mut(out, 4 * thin::BLOCK, work, |block, out| {
         let start = block * 4 * thin::BLOCK;
         let span = start..start + out.len();
         arch.dispatch(|| {
@@ -171,7 +170,8 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
     for _ in 0..ROUNDS {
         let u_norms = thin::column_norms(&x.u);
         let ridge: Vec<f64> = (0..s).map(|j| problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).collect();
-        x.u.as_mut_slice().par_chunks_mut(thin::BLOCK * s).enumerate().for_each(|(block, rows)| {
+        let work = 2 * INNER_STEPS * s * s * problem.states();
+        thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
             let mut lanes = RowLanes::new(s);
             for (group, rows) in rows.chunks_mut(LANES * s).enumerate() {
                 let first = block * thin::BLOCK + group * LANES;
@@ -275,8 +275,16 @@ impl RowLanes {
 /// combined step is as short as possible in the metric of the data term's curvature.
 #[derive(Debug, Default)]
 struct History {
-    /// (step = end - start, end) of the last sweeps, oldest first.
-    sweeps: VecDeque<(Factors, Factors)>,
+    sweeps: VecDeque<PastSweep>,
+}
+
+/// A sweep that led from `end - step` to `end`.
+#[derive(Debug)]
+struct PastSweep {
+    step: Factors,
+    end: Factors,
+    /// `<Xi^2 step_u, other step_u>` and `<step_v, other step_v>` with the sweeps before it, oldest first, itself last.
+    inner: VecDeque<(f64, f64)>,
 }
 
 impl History {
@@ -284,8 +292,9 @@ impl History {
         self.sweeps.clear();
     }
 
-    fn push(&mut self, from: Factors, to: &Factors, memory: usize) {
-        if self.sweeps.back().is_some_and(|(_, end)| end.rank() != to.rank()) || from.rank() != to.rank() {
+    /// Oldest first; each new sweep costs one inner product with every other.
+    fn push(&mut self, problem: &Problem, from: Factors, to: &Factors, memory: usize) {
+        if from.rank() != to.rank() || self.sweeps.back().is_some_and(|last| last.end.rank() != to.rank()) {
             self.sweeps.clear();
         }
         if from.rank() != to.rank() {
@@ -293,32 +302,32 @@ impl History {
         }
         while self.sweeps.len() > memory {
             self.sweeps.pop_front();
+            self.sweeps.iter_mut().for_each(|sweep| {
+                sweep.inner.pop_front();
+            });
         }
         let mut step = from;
         subtract_from(&to.u, &mut step.u);
         subtract_from(&to.v, &mut step.v);
-        self.sweeps.push_back((step, to.clone()));
+        let inner = |other: &Factors| (problem.weighted_inner(&step.u, &other.u), thin::inner(&step.v, &other.v));
+        let mut products: VecDeque<(f64, f64)> = self.sweeps.iter().map(|past| inner(&past.step)).collect();
+        products.push_back(inner(&step));
+        self.sweeps.push_back(PastSweep { step, end: to.clone(), inner: products });
     }
 
     /// `end_k - sum_i gamma_i (end_{i+1} - end_i)`, gamma minimising the combined step, made feasible again.
     fn propose(&self, problem: &Problem, products: &Products) -> Option<Factors> {
         let m = self.sweeps.len().checked_sub(1).filter(|m| *m >= 1)?;
-        let s = self.sweeps[m].1.rank();
-        let on_u = trace(&products.g) / s as f64;
-        let on_v = trace(&products.a) / s as f64;
-        let inner = |a: &Factors, b: &Factors| on_u * problem.weighted_inner(&a.u, &b.u) + on_v * thin::inner(&a.v, &b.v);
-        let gram = Mat::from_fn(m + 1, m + 1, |i, j| if i <= j { inner(&self.sweeps[i].0, &self.sweeps[j].0) } else { 0.0 });
-        let at = |i: usize, j: usize| if i <= j { gram[(i, j)] } else { gram[(j, i)] };
-        // Weights c_i of the steps, summing to one, that minimise ||sum c_i step_i||: (S + ridge) c ~ 1.
-        let scale = (0..=m).map(|i| at(i, i)).fold(0.0f64, f64::max);
-        if !(scale > 0.0) {
-            return None;
-        }
-        let weights = minimal_combination(m + 1, at)?;
+        let s = self.sweeps[m].end.rank();
+        let (on_u, on_v) = (trace(&products.g) / s as f64, trace(&products.a) / s as f64);
+        let weights = minimal_combination(m + 1, |i, j| {
+            let (u, v) = self.sweeps[i.max(j)].inner[i.min(j)];
+            on_u * u + on_v * v
+        })?;
         let mut point = Factors { u: Mat::zeros(problem.states(), s), v: Mat::zeros(problem.states(), s) };
-        for ((_, end), c) in self.sweeps.iter().zip(&weights) {
-            add_scaled(&mut point.u, &end.u, *c);
-            add_scaled(&mut point.v, &end.v, *c);
+        for (past, c) in self.sweeps.iter().zip(&weights) {
+            add_scaled(&mut point.u, &past.end.u, *c);
+            add_scaled(&mut point.v, &past.end.v, *c);
         }
         project_rows(&mut point.u);
         project_columns(&mut point.v);

@@ -7,8 +7,6 @@
 
 use std::collections::VecDeque;
 
-use rayon::prelude::*;
-
 use super::{LocalSolver, Sweep};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes};
 use crate::linalg::{Mat, thin};
@@ -236,7 +234,7 @@ fn frobenius(m: &Mat) -> f64 {
 }
 
 fn squared_distance(a: &Mat, b: &Mat) -> f64 {
-    thin::sum_over_rows(a.rows(), |i| a.row(i).iter().zip(b.row(i)).map(|(x, y)| (x - y) * (x - y)).sum::<f64>())
+    thin::sum_over_rows(a.rows(), 3 * a.cols(), |i| a.row(i).iter().zip(b.row(i)).map(|(x, y)| (x - y) * (x - y)).sum::<f64>())
 }
 
 /// `<S, S>`, `<S, Y>`, `<Y, Y>` with S the change of the variable and Y that of the gradient.
@@ -251,14 +249,15 @@ fn change_pairs(next: &Mat, current: &Mat, gradient_next: &Mat, gradient: &Mat) 
         }
         sums
     };
-    thin::sum_blocks(next.rows(), part, |a, b| *a = (a.0 + b.0, a.1 + b.1, a.2 + b.2)).unwrap_or((0.0, 0.0, 0.0))
+    thin::sum_blocks(next.rows(), 8 * next.cols(), part, |a, b| *a = (a.0 + b.0, a.1 + b.1, a.2 + b.2)).unwrap_or((0.0, 0.0, 0.0))
 }
 
 /// Each row onto the simplex, eight rows at a time.
 pub(crate) fn project_rows(m: &mut Mat) {
     let s = m.cols();
     let arch = pulp::Arch::new();
-    m.as_mut_slice().par_chunks_mut(thin::BLOCK * s).for_each(|rows| {
+    let work = 16 * m.as_slice().len();
+    thin::for_each_chunk_mut(m.as_mut_slice(), thin::BLOCK * s, work, |_, rows| {
         let mut lanes: Vec<Lane> = vec![[0.0; LANES]; s];
         for group in rows.chunks_mut(LANES * s) {
             arch.dispatch(|| {
@@ -283,6 +282,7 @@ pub(crate) fn project_rows(m: &mut Mat) {
 pub(crate) fn project_columns(m: &mut Mat) {
     let mut columns = m.transposed();
     let d = columns.cols();
-    columns.as_mut_slice().par_chunks_mut(d).for_each(|column| project(column, &mut f64::INFINITY.clone()));
+    let work = 16 * columns.as_slice().len();
+    thin::for_each_chunk_mut(columns.as_mut_slice(), d, work, |_, column| project(column, &mut f64::INFINITY.clone()));
     columns.transpose_into(m);
 }
