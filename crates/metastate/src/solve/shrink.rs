@@ -23,9 +23,9 @@ pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64) -> Option<
     // With unit alphas and some entry of N theta equal to one, ||N theta|| >= 1: an eigenvalue above epsilon^2 cannot be in.
     let mut null = values.iter().take(s - 1).take_while(|v| **v <= epsilon * epsilon).count();
     while null > 0 {
-        if let Some(rest) = vertex(&vectors, null, &atoms)
-            && dropped_norm(&rest, &atoms) <= epsilon
-        {
+        let candidates = Preference::ALL.iter().filter_map(|preference| vertex(&vectors, null, &atoms, *preference));
+        let nearest = candidates.map(|rest| (dropped_norm(&rest, &atoms), rest)).min_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((_, rest)) = nearest.filter(|(norm, _)| *norm <= epsilon) {
             let keep: Vec<usize> = (0..s).filter(|&j| rest[j] > VANISHED).collect();
             if !keep.is_empty() && keep.len() < s {
                 let mut shorter = x.clone();
@@ -48,16 +48,41 @@ fn dropped_norm(rest: &[f64], atoms: &Mat) -> f64 {
     thin::dot(&gone, &image).max(0.0).sqrt()
 }
 
+/// Which columns a vertex should rather remove. The linear programs differ in their objective only; the vertex that changes
+/// X least is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Preference {
+    Light,
+    Heavy,
+    First,
+    Last,
+}
+
+impl Preference {
+    const ALL: [Preference; 4] = [Preference::Light, Preference::Heavy, Preference::First, Preference::Last];
+
+    /// The reward for `(N theta)_j`; `norms` are the atoms' norms.
+    fn reward(self, j: usize, norms: &[f64]) -> f64 {
+        match self {
+            Preference::Light => 1.0 / norms[j],
+            Preference::Heavy => -1.0 / norms[j],
+            Preference::First => norms.len() as f64 - j as f64,
+            Preference::Last => j as f64 + 1.0,
+        }
+    }
+}
+
 /// A vertex of `{theta : N theta <= 1}` where N holds the first `null` eigenvectors; returns `1 - N theta >= 0`, with at least
-/// `null` zeros. The linear program prefers to remove light atoms: it maximises `sum_j (N theta)_j / ||atom_j||`.
-fn vertex(vectors: &Mat, null: usize, atoms: &Mat) -> Option<Vec<f64>> {
+/// `null` zeros.
+fn vertex(vectors: &Mat, null: usize, atoms: &Mat, preference: Preference) -> Option<Vec<f64>> {
     let s = vectors.rows();
-    let lightest: Vec<f64> = (0..s).map(|j| 1.0 / atoms[(j, j)].max(f64::MIN_POSITIVE).sqrt()).collect();
-    let scale = lightest.iter().copied().fold(0.0, f64::max);
+    let norms: Vec<f64> = (0..s).map(|j| atoms[(j, j)].max(f64::MIN_POSITIVE).sqrt()).collect();
+    let rewards: Vec<f64> = (0..s).map(|j| preference.reward(j, &norms)).collect();
+    let scale = rewards.iter().fold(0.0f64, |m, r| m.max(r.abs()));
     let mut program = microlp::Problem::new(OptimizationDirection::Maximize);
     let theta: Vec<_> = (0..null)
         .map(|k| {
-            let gain: f64 = (0..s).map(|j| vectors[(j, k)] * lightest[j] / scale).sum();
+            let gain: f64 = (0..s).map(|j| vectors[(j, k)] * rewards[j] / scale).sum();
             program.add_var(gain, (f64::NEG_INFINITY, f64::INFINITY))
         })
         .collect();
@@ -66,8 +91,9 @@ fn vertex(vectors: &Mat, null: usize, atoms: &Mat) -> Option<Vec<f64>> {
         program.add_constraint(terms.as_slice(), ComparisonOp::Le, 1.0);
     }
     let solution = program.solve().ok()?.into_solution().ok()?;
-    let rest: Vec<f64> =
-        (0..s).map(|j| 1.0 - theta.iter().enumerate().map(|(k, t)| vectors[(j, k)] * solution.var_value(*t)).sum::<f64>()).collect();
+    let rest: Vec<f64> = (0..s)
+        .map(|j| 1.0 - theta.iter().enumerate().map(|(k, t)| vectors[(j, k)] * solution.var_value(*t)).sum::<f64>())
+        .collect();
     // The crate's answer is checked, not believed.
     rest.iter().all(|r| r.is_finite() && *r >= -1e-7).then(|| rest.into_iter().map(|r| r.max(0.0)).collect())
 }
