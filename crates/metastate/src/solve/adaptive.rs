@@ -90,7 +90,7 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
         Start::Given(x) => x.v.clone(),
         _ => relaxation::random_row_space(problem, relax_rank, settings.seed),
     };
-    let cap = (4 * settings.max_rank).clamp(RELAXATION_RANK, 256).min(d);
+    let cap = (settings.max_rank + RELAXATION_RANK).min(d);
     let effort = settings.certificate.steering();
     let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
     let solved = relaxation::solve(problem, first, cap, precision, &effort, |rank, lower_bound| {

@@ -194,15 +194,13 @@ pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<
     }
     let mut leading = Leading::new(&w, &x.a, &x.b)?;
     let mut grow = Mat::zeros(d, 0);
-    // Widen the bases by what Lanczos finds above 1 in the rest, a few times.
+    // Widen the bases by what Lanczos finds above 1 in the rest: once to steer by, a few times for a proof.
     for round in 0..4 {
         let rest = Lanczos::run(&w, &leading, effort, round, effort.lanczos_steps);
         let over: Vec<usize> = (0..rest.values.len()).filter(|&k| rest.values[k] > 0.98).collect();
-        if rest.values.first().is_none_or(|top| *top <= 1.0) || round == 3 || over.is_empty() {
-            let estimate = rest.values.first().copied().unwrap_or(0.0);
-            let (rho, proof) = if !effort.prove {
-                (estimate, Proof::Estimate)
-            } else if d <= effort.cholesky_states {
+        let estimate = rest.values.first().copied().unwrap_or(0.0);
+        if effort.prove && (estimate <= 1.0 || round == 3) {
+            let (rho, proof) = if d <= effort.cholesky_states {
                 (cholesky_bound(&w, &leading, estimate)?, Proof::Cholesky)
             } else {
                 let proof = Proof::Lanczos { failure_probability: effort.failure_probability };
@@ -212,11 +210,17 @@ pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<
         }
         let above: Vec<usize> = over.iter().copied().filter(|&k| rest.values[k] > 1.0).collect();
         grow = beside(&[&grow, &rest.right.select_columns(&above)]);
-        leading = Leading::new(
-            &w,
-            &beside(&[&leading.left, &rest.left.select_columns(&over)]),
-            &beside(&[&leading.right, &rest.right.select_columns(&over)]),
-        )?;
+        if !over.is_empty() {
+            leading = Leading::new(
+                &w,
+                &beside(&[&leading.left, &rest.left.select_columns(&over)]),
+                &beside(&[&leading.right, &rest.right.select_columns(&over)]),
+            )?;
+        }
+        if !effort.prove {
+            let below = rest.values.get(over.len()).copied().unwrap_or(0.0);
+            return Some((evaluate(&w, &leading, below, Proof::Estimate), grow));
+        }
     }
     None
 }

@@ -10,12 +10,14 @@ use crate::linalg::{Mat, Operator, thin};
 
 /// Random directions, and single states, that the first search starts from.
 const STARTS: usize = 6;
-/// Ascent steps of a search.
-const STEPS: usize = 40;
+/// Directions that are followed after the first round.
+const FOLLOWED: usize = 3;
+/// Ascent steps a round.
+const STEPS: usize = 12;
 /// Rounds of the fixed point, at most.
 const ROUNDS: usize = 60;
 /// Relative precision of the answer.
-const PRECISION: f64 = 1e-6;
+const PRECISION: f64 = 1e-5;
 
 /// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(d) ||v||` on the simplex,
 /// `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
@@ -66,8 +68,11 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
         if best <= lambda * (1.0 + PRECISION) {
             return Ok(lambda);
         }
-        // Go on from where this round ended, leaving out the solution's own column.
-        starts = Some(v.select_columns(&(1..v.cols()).collect::<Vec<_>>()));
+        // Go on from where this round ended with its best directions; the solution's own column comes in again anyway.
+        let mut order: Vec<usize> = (1..v.cols()).collect();
+        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+        order.truncate(FOLLOWED);
+        starts = Some(v.select_columns(&order));
         lambda = best;
     }
     Ok(lambda)

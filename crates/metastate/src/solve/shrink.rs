@@ -91,9 +91,8 @@ fn vertex(vectors: &Mat, null: usize, atoms: &Mat, preference: Preference) -> Op
         program.add_constraint(terms.as_slice(), ComparisonOp::Le, 1.0);
     }
     let solution = program.solve().ok()?.into_solution().ok()?;
-    let rest: Vec<f64> = (0..s)
-        .map(|j| 1.0 - theta.iter().enumerate().map(|(k, t)| vectors[(j, k)] * solution.var_value(*t)).sum::<f64>())
-        .collect();
+    let rest: Vec<f64> =
+        (0..s).map(|j| 1.0 - theta.iter().enumerate().map(|(k, t)| vectors[(j, k)] * solution.var_value(*t)).sum::<f64>()).collect();
     // The crate's answer is checked, not believed.
     rest.iter().all(|r| r.is_finite() && *r >= -1e-7).then(|| rest.into_iter().map(|r| r.max(0.0)).collect())
 }

@@ -1,0 +1,91 @@
+//! 100,000 states, about 1e7 non-zeros, 20 planted groups: counts to meta-states, with time and memory.
+//!
+//! `cargo run --release -p metastate --example large_sparse -- 100000 20 100 0.1`
+
+use std::time::Instant;
+
+use metastate::simulate::planted_groups;
+use metastate::solve::{Control, Event, Observer, Phase, Problem, Progress, Settings, StopRule, lambda_max, solve};
+use metastate::{Chain, Estimate};
+
+struct Log(Instant, Phase);
+
+impl Observer for Log {
+    fn progress(&mut self, p: &Progress) -> Control {
+        if p.phase != self.1 {
+            self.1 = p.phase;
+            println!(
+                "  {:7.2} s  {:?}: rank {}, sweep {}, objective {:.5e}, gap {:.2e}",
+                self.0.elapsed().as_secs_f64(),
+                p.phase,
+                p.rank,
+                p.sweep,
+                p.objective,
+                p.gap()
+            );
+        }
+        Control::Continue
+    }
+
+    fn event(&mut self, event: &Event, p: &Progress) {
+        println!("  {:7.2} s  {event:?}, lower bound {:.5e}", self.0.elapsed().as_secs_f64(), p.lower_bound);
+    }
+}
+
+fn main() -> metastate::Result<()> {
+    let argument = |k: usize, default: f64| std::env::args().nth(k).and_then(|a| a.parse().ok()).unwrap_or(default);
+    let (d, groups, row) = (argument(1, 1e5) as usize, argument(2, 20.0) as usize, argument(3, 100.0) as usize);
+    let start = Instant::now();
+    let planted = planted_groups(d, groups, row, 1)?;
+    let chain = Chain::estimate(&planted.counts, &Estimate::default())?;
+    println!("{d} states, {} non-zeros, simulated and estimated in {:.2} s", chain.nonzeros(), start.elapsed().as_secs_f64());
+
+    let start = Instant::now();
+    let largest = lambda_max(chain.p(), chain.weights(), 0)?;
+    println!("lambda_max {largest:.4e} in {:.2} s", start.elapsed().as_secs_f64());
+    let problem = Problem::new(chain.p(), chain.weights(), argument(4, 0.1) * largest)?;
+    let settings = Settings {
+        stop: StopRule::Certificate { gap: argument(5, 1e-2) },
+        tolerance: argument(6, 1e-3),
+        max_rank: groups,
+        ..Settings::default()
+    };
+    let start = Instant::now();
+    let solution = solve(&problem, &settings, &mut Log(start, Phase::Relaxing))?;
+    println!(
+        "{} after {:.2} s: rank {}, {} sweeps, {:?}, {:?}",
+        solution.status.as_str(),
+        start.elapsed().as_secs_f64(),
+        solution.rank(),
+        solution.sweeps,
+        solution.errors,
+        solution.bound
+    );
+
+    let hard: Vec<usize> = (0..chain.states())
+        .map(|i| {
+            let row = solution.factors.u.row(i);
+            (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
+        })
+        .collect();
+    // States that the chain left out are not in its index.
+    let truth: Vec<usize> =
+        chain.index().labels().map(|label| label.to_string().parse::<usize>().map_or(0, |i| planted.group[i] as usize)).collect();
+    println!("NMI with the planted groups: {:.4}", normalised_mutual_information(&hard, &truth));
+    if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
+        status.lines().filter(|l| l.starts_with("VmHWM")).for_each(|l| println!("{l}"));
+    }
+    Ok(())
+}
+
+/// `2 I(a; b) / (H(a) + H(b))`.
+fn normalised_mutual_information(a: &[usize], b: &[usize]) -> f64 {
+    let (ka, kb) = (a.iter().max().unwrap_or(&0) + 1, b.iter().max().unwrap_or(&0) + 1);
+    let mut joint = vec![0.0; ka * kb];
+    let share = 1.0 / a.len() as f64;
+    a.iter().zip(b).for_each(|(&i, &j)| joint[i * kb + j] += share);
+    let rows: Vec<f64> = (0..ka).map(|i| joint[i * kb..(i + 1) * kb].iter().sum()).collect();
+    let columns: Vec<f64> = (0..kb).map(|j| (0..ka).map(|i| joint[i * kb + j]).sum()).collect();
+    let entropy = |p: &[f64]| -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
+    2.0 * (entropy(&rows) + entropy(&columns) - entropy(&joint)) / (entropy(&rows) + entropy(&columns))
+}
