@@ -1,4 +1,17 @@
 //! Finds the few hidden meta-states behind a Markov chain with many states, and proves how good its answer is.
+//!
+//! # The problem
+//! A chain on `d` states is driven by few meta-states when its transition matrix is `P = U V^T` with memberships U (`d x s`, rows sum
+//! to one) and destinations V (`d x s`, columns sum to one). From the empirical P and weights xi ((2.1) and (2.2) of the paper):
+//!
+//! `minimise 1/2 ||Xi (P - X)||_F^2 + lambda Omega(X)` over `X` with `X 1 = 1`,
+//!
+//! `Omega(X) = inf { sum_j ||U_j|| ||V_j|| : X = U V^T, U, V >= 0 }`, a convex surrogate of the nonnegative rank. It is solved in the
+//! factors, `F(U, V) = 1/2 ||Xi (P - U V^T)||^2 + lambda sum_j ||U_j|| ||V_j||`, with a rank that grows and shrinks; and bounded from
+//! below through `Omega(X) >= ||X||_*`.
+//!
+//! # The way through
+//! [`Counts`] → [`Chain`] → [`solve::Problem`] → [`solve::solve`] → [`solve::Solution`]; [`verify`] rechecks the result with code of its own.
 
 pub mod chain;
 pub mod counts;
@@ -15,3 +28,8 @@ pub use counts::{Connectivity, CountMode, Counts, Label, StateClass, StateIndex,
 pub use error::{Error, Result};
 pub use ledger::{Ledger, LedgerEntry, LedgerUnit};
 pub use linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};
+
+/// The example of the README, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -72,14 +72,14 @@ pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer
     settings.check(problem.states())?;
     let mut stop = None;
     let state = begin(problem, settings, observer, &mut stop);
-    Ok(Run::new(problem, settings, observer, state, stop).to_the_end())
+    Ok(Run::new(problem, settings, observer, state, stop).into_solution())
 }
 
 /// Continues a run from a safe point, to the same bits as if it had never stopped.
 pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observer: &mut dyn Observer) -> Result<Solution> {
     settings.check(problem.states())?;
     super::settings::check_factors(&snapshot.factors, problem.states())?;
-    Ok(Run::new(problem, settings, observer, snapshot, None).to_the_end())
+    Ok(Run::new(problem, settings, observer, snapshot, None).into_solution())
 }
 
 /// The relaxation, then the first point.
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
     }
 
     /// Algorithm 1.
-    fn to_the_end(mut self) -> Solution {
+    fn into_solution(mut self) -> Solution {
         while self.stop.is_none() {
             if self.state.solving {
                 self.solve_locally();
@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
                 (mean - values[n - 1]) / values[n - 1] < decrease
             }
             LocalStop::Kkt => {
-                if n % KKT_INTERVAL != 0 {
+                if !n.is_multiple_of(KKT_INTERVAL) {
                     return false;
                 }
                 let products = Products::at(self.problem, &self.state.factors);

@@ -175,7 +175,7 @@ pub fn append(problem: &Problem, x: &Factors, violations: &[Violation], settings
         load.iter_mut().zip(&c.u).for_each(|(l, u)| *l += u);
     }
     let highest = load.iter().copied().fold(0.0, f64::max);
-    if !(highest > 0.0) {
+    if highest.is_nan() || highest <= 0.0 {
         return None;
     }
     let sums: Vec<f64> = chosen.iter().map(|c| c.v.iter().sum()).collect();

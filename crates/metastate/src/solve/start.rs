@@ -63,7 +63,7 @@ fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
             }
         }
         let reference = *first.get_or_insert(longest);
-        if !(longest > 1e-12 * reference) {
+        if longest.is_nan() || longest <= 1e-12 * reference {
             break;
         }
         chosen.push(best);

@@ -347,7 +347,7 @@ fn minimal_combination(n: usize, s: impl Fn(usize, usize) -> f64) -> Option<Vec<
     let m = n - 1;
     let difference = |i: usize, j: usize| s(i + 1, j + 1) - s(i + 1, j) - s(i, j + 1) + s(i, j);
     let norms: Vec<f64> = (0..m).map(|i| difference(i, i).max(0.0).sqrt()).collect();
-    if norms.iter().any(|n| !(*n > 0.0)) {
+    if norms.iter().any(|n| n.is_nan() || *n <= 0.0) {
         return None;
     }
     let normal = Mat::from_fn(m, m, |i, j| difference(i, j) / (norms[i] * norms[j]));
