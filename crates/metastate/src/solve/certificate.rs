@@ -22,7 +22,7 @@ use crate::linalg::{Mat, small, thin};
 /// How the norm of the rest R was bounded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Proof {
-    /// P has an exact low-rank form and the bases span all of W: R is zero.
+    /// P has an exact low-rank form and the bases span all of W: R is zero but for rounding.
     LowRank,
     /// A Cholesky factor of `rho^2 I - R^T R` exists.
     Cholesky,
@@ -47,6 +47,10 @@ pub struct DualBound {
     /// How the rest was bounded.
     pub proof: Proof,
 }
+
+/// Bound of the rest for an exact low-rank P: the bases span W but for directions that orthonormalisation drops, which are
+/// shorter than 1e-6 of the others.
+const DROPPED: f64 = 1e-3;
 
 /// How much work to put into a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -190,7 +194,7 @@ pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<
         let leading = Leading::new(&w, &beside(&[&mu, &weighted(&x.a), &weighted(left)]), &beside(&[&ones, &x.b, right]))?;
         let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0 + 1e-9).collect();
         let grow = leading.right.select_columns(&over);
-        return Some((evaluate(&w, &leading, 0.0, Proof::LowRank), grow));
+        return Some((evaluate(&w, &leading, DROPPED, Proof::LowRank), grow));
     }
     let mut leading = Leading::new(&w, &x.a, &x.b)?;
     let mut grow = Mat::zeros(d, 0);

@@ -15,6 +15,10 @@ use crate::linalg::{Mat, thin};
 pub const STEPS_TO_GROW: usize = 40;
 /// Ascent steps from one start for a published value.
 pub const STEPS_TO_REPORT: usize = 300;
+/// Operations that one search may take; large problems make fewer steps for it, but at least [`FEWEST_STEPS`].
+const SEARCH_BUDGET: usize = 10_000_000_000;
+/// See [`SEARCH_BUDGET`].
+const FEWEST_STEPS: usize = 8;
 /// Directions that are multiplied by W at once.
 const DIRECTIONS_AT_ONCE: usize = 64;
 /// Two atoms with a larger inner product than this are one.
@@ -47,7 +51,9 @@ pub struct Search {
 pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &Search, threshold: f64) -> (f64, Vec<Violation>) {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
     let from = beside(&[&x.v, &starts(&w, search.starts, search.seed)]);
-    let (u, v, values) = alternate(&w, from, search.steps);
+    let a_step = 4 * from.cols() * (problem.p.nonzeros() + 2 * problem.states() * x.rank());
+    let steps = search.steps.min((SEARCH_BUDGET / a_step).max(FEWEST_STEPS));
+    let (u, v, values) = alternate(&w, from, steps);
     let best = values.iter().copied().fold(0.0, f64::max);
     let mut order: Vec<usize> = (0..values.len()).filter(|&k| values[k] > threshold).collect();
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));

@@ -105,18 +105,19 @@ impl Palm {
         value: impl Fn(&Mat) -> (f64, Mat),
     ) -> Accepted {
         let monotone = matches!(self.rule, StepRule::Lipschitz { .. });
-        for attempt in 0.. {
+        let mut tries = TRIES;
+        loop {
             let mut next = current.clone();
             thin::for_each_row_mut(&mut next, |i, row| row.iter_mut().zip(gradient.row(i)).for_each(|(x, g)| *x -= step * g));
             project(&mut next);
             let (value, gram) = value(&next);
             let moved = squared_distance(&next, current);
-            if monotone || value <= block.reference() - SUFFICIENT * moved / step || attempt == TRIES {
+            if monotone || value <= block.reference() - SUFFICIENT * moved / step || tries == 0 {
                 return Accepted { next, value, step, gram };
             }
             step *= SHRINK;
+            tries -= 1;
         }
-        unreachable!("the loop ends at the last try")
     }
 
     fn next_step(&self, s: (f64, f64, f64)) -> Option<f64> {
