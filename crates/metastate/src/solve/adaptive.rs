@@ -304,6 +304,8 @@ impl<'a> Run<'a> {
         let done = |status| if self.state.polishing { Verdict::Stop(status) } else { Verdict::Polish };
         match self.settings.stop {
             StopRule::Certificate { gap } if (self.value - self.state.bound.value) / self.value <= gap => done(Status::Certified),
+            // At the rank limit nothing can be appended, whatever a search would find.
+            StopRule::Certificate { .. } if x.rank() >= self.settings.max_rank => done(Status::RankCap),
             StopRule::Early { directions } => {
                 let found = grow::probe(self.problem, x, &mu, directions, seed);
                 self.tell(Event::Checked { support: found.value });

@@ -15,10 +15,12 @@ use crate::linalg::{Mat, thin};
 pub const STEPS_TO_GROW: usize = 40;
 /// Ascent steps from one start for a published value.
 pub const STEPS_TO_REPORT: usize = 300;
-/// Operations that one search may take; large problems make fewer steps for it, but at least [`FEWEST_STEPS`].
+/// Operations that one search should take; large problems make do with fewer starts and steps, down to the next two.
 const SEARCH_BUDGET: usize = 10_000_000_000;
-/// See [`SEARCH_BUDGET`].
+/// Steps of a search, at least.
 const FEWEST_STEPS: usize = 8;
+/// Random starts of a search, at least (and as many single states).
+const FEWEST_STARTS: usize = 2;
 /// Directions that are multiplied by W at once.
 const DIRECTIONS_AT_ONCE: usize = 64;
 /// Two atoms with a larger inner product than this are one.
@@ -50,9 +52,12 @@ pub struct Search {
 /// Returns the best value found (a lower bound of `Omega°(W)`) and the distinct pairs above `threshold`, best first.
 pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &Search, threshold: f64) -> (f64, Vec<Violation>) {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
-    let from = beside(&[&x.v, &starts(&w, search.starts, search.seed)]);
-    let a_step = 4 * from.cols() * (problem.p.nonzeros() + 2 * problem.states() * x.rank());
-    let steps = search.steps.min((SEARCH_BUDGET / a_step).max(FEWEST_STEPS));
+    // Where a step is dear, fewer starts and fewer steps.
+    let a_column = 4 * (problem.p.nonzeros() + 2 * problem.states() * x.rank());
+    let affordable = SEARCH_BUDGET / (FEWEST_STEPS * a_column);
+    let random = search.starts.min((affordable.saturating_sub(x.rank()) / 2).max(FEWEST_STARTS));
+    let from = beside(&[&x.v, &starts(&w, random, search.seed)]);
+    let steps = search.steps.min((SEARCH_BUDGET / (a_column * from.cols())).max(FEWEST_STEPS));
     let (u, v, values) = alternate(&w, from, steps);
     let best = values.iter().copied().fold(0.0, f64::max);
     let mut order: Vec<usize> = (0..values.len()).filter(|&k| values[k] > threshold).collect();

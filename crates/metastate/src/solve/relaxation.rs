@@ -159,7 +159,7 @@ const LOOKS: usize = 40;
 /// Directions added after one look, at most.
 const ADDED_AT_ONCE: usize = 16;
 /// At the rank limit the relaxation cannot be solved: it ends when a look raises the bound by less than this share.
-const SLOW_AT_THE_LIMIT: f64 = 1e-3;
+const SLOW_AT_THE_LIMIT: f64 = 5e-3;
 
 /// Solves the relaxation: sweeps, and new directions where W exceeds 1, until bound and value are within `precision` of each
 /// other. `watch` is told of every bound and may end it by returning false. Returns the point with the best bound.
