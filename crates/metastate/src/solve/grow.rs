@@ -46,12 +46,8 @@ pub struct Search {
 /// Returns the best value found (a lower bound of `Omega°(W)`) and the distinct pairs above `threshold`, best first.
 pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &Search, threshold: f64) -> (f64, Vec<Violation>) {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(search.seed);
-    let random = random_directions(problem.states(), search.starts, &mut rng);
-    let single = single_states(&w, search.starts, &mut rng);
-    let mut starts = beside(&[&x.v, &random, &single]);
-    normalise_columns(&mut starts);
-    let (u, v, values) = alternate(&w, starts, search.steps);
+    let from = beside(&[&x.v, &starts(&w, search.starts, search.seed)]);
+    let (u, v, values) = alternate(&w, from, search.steps);
     let best = values.iter().copied().fold(0.0, f64::max);
     let mut order: Vec<usize> = (0..values.len()).filter(|&k| values[k] > threshold).collect();
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
@@ -90,8 +86,16 @@ pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64
     best
 }
 
+/// Where an ascent may begin: `count` random directions and as many single states.
+pub(crate) fn starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let random = random_directions(w.problem.states(), count, &mut rng);
+    beside(&[&random, &single_states(w, count, &mut rng)])
+}
+
 /// `u = [W v]_+ / ||.||`, `v = [W^T u]_+ / ||.||` for all columns at once, until none gains; the value never falls.
-fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, Vec<f64>) {
+pub(crate) fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, Vec<f64>) {
+    normalise_columns(&mut v);
     let (mut u, mut next) = (Mat::default(), Mat::default());
     let mut values = vec![0.0; v.cols()];
     for _ in 0..steps {

@@ -1,0 +1,74 @@
+//! `lambda_max`: the smallest lambda at which one meta-state is optimal. Raw lambdas are around 1e-6 to 1e-10 and scale as
+//! about `1/d^2`; shares of lambda_max are numbers that people can use.
+
+use super::certificate::{DualPoint, beside};
+use super::grow;
+use super::problem::{Factors, Problem};
+use crate::error::Result;
+use crate::linalg::simplex::project;
+use crate::linalg::{Mat, Operator, thin};
+
+/// Random directions, and single states, that the first search starts from.
+const STARTS: usize = 6;
+/// Ascent steps of a search.
+const STEPS: usize = 40;
+/// Rounds of the fixed point, at most.
+const ROUNDS: usize = 60;
+/// Relative precision of the answer.
+const PRECISION: f64 = 1e-6;
+
+/// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(d) ||v||` on the simplex,
+/// `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
+/// `alpha (c + lambda sqrt(d) / ||v||) = c`, found by bisection.
+pub fn rank_one(problem: &Problem) -> Factors {
+    let d = problem.states();
+    let ones = Mat::from_fn(d, 1, |_, _| 1.0);
+    let (mut scratch, mut b) = (Mat::default(), Mat::default());
+    problem.transposed_times_u(&ones, &mut scratch, &mut b);
+    let c: f64 = problem.xi2.iter().sum();
+    let at = |alpha: f64| {
+        let mut v: Vec<f64> = b.as_slice().iter().map(|b| alpha * b / c).collect();
+        project(&mut v, &mut f64::INFINITY.clone());
+        v
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let alpha = 0.5 * (low + high);
+        let v = at(alpha);
+        let norm = thin::dot(&v, &v).sqrt();
+        if alpha * (c + problem.lambda * (d as f64).sqrt() / norm) < c { low = alpha } else { high = alpha }
+    }
+    let v = at(0.5 * (low + high));
+    Factors { u: ones, v: Mat::from_fn(d, 1, |i, _| v[i]) }
+}
+
+/// Smallest lambda at which no pair of nonnegative directions improves on one meta-state, as projected ascent finds it.
+///
+/// `m(lambda) = max u^T (mu 1^T - grad g) v` at the rank-one solution is at least lambda (the solution's own pair reaches it) and
+/// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs to the answer.
+pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
+    let d = p.states();
+    let mut lambda = f64::MIN_POSITIVE.sqrt();
+    let mut starts: Option<Mat> = None;
+    for _ in 0..ROUNDS {
+        let problem = Problem::new(p, weights, lambda)?;
+        let x = rank_one(&problem);
+        // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(d), from the first KKT condition with u_i = 1.
+        let mut q = Mat::default();
+        problem.times_v(&x.v, &mut q);
+        let norm2 = thin::dot(x.v.as_slice(), x.v.as_slice());
+        let level = lambda * (norm2 / d as f64).sqrt();
+        let mu: Vec<f64> = (0..d).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
+        let w = DualPoint { problem: &problem, a: &x.u, b: &x.v, mu: &mu };
+        let first = starts.take().unwrap_or_else(|| grow::starts(&w, STARTS, seed));
+        let (_, v, values) = grow::alternate(&w, beside(&[&x.v, &first]), STEPS);
+        let best = lambda * values.iter().copied().fold(0.0, f64::max);
+        if best <= lambda * (1.0 + PRECISION) {
+            return Ok(lambda);
+        }
+        // Go on from where this round ended, leaving out the solution's own column.
+        starts = Some(v.select_columns(&(1..v.cols()).collect::<Vec<_>>()));
+        lambda = best;
+    }
+    Ok(lambda)
+}
