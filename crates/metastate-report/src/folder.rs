@@ -113,3 +113,21 @@ fn beside(place: &Path, word: &str) -> PathBuf {
     let name = place.file_name().map_or_else(|| "result".into(), |n| n.to_string_lossy());
     parent_of(place).join(format!(".{name}.{word}-{}", std::process::id()))
 }
+
+/// Removes what killed processes left beside `place`, and puts back a folder that was moved away and never replaced.
+pub fn tidy(place: &Path) {
+    let Some(name) = place.file_name().map(|n| n.to_string_lossy().into_owned()) else { return };
+    for entry in fs::read_dir(parent_of(place)).into_iter().flatten().flatten() {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let dead = |word: &str| {
+            let process = file.strip_prefix(&format!(".{name}.{word}-")).and_then(|rest| rest.parse::<u32>().ok());
+            process.is_some_and(|id| Path::new("/proc").is_dir() && !Path::new(&format!("/proc/{id}")).exists())
+        };
+        // All of this is tidying: what cannot be done now is left to the next run.
+        if dead("old") && !place.exists() {
+            let _ = fs::rename(entry.path(), place);
+        } else if dead("old") || dead("new") {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -91,7 +91,7 @@ fn parse_npz(bytes: &[u8]) -> std::result::Result<Vec<Array>, String> {
     let mut arrays = Vec::new();
     for k in 0..zip.len() {
         let mut entry = zip.by_index(k).map_err(|e| format!("cannot be unpacked ({e})"))?;
-        let name = entry.name().trim_end_matches(".npy").to_owned();
+        let name = entry.name().map_err(|e| format!("has an entry without a name ({e})"))?.trim_end_matches(".npy").to_owned();
         let mut content = Vec::new();
         // Packed entries are as large as they say or smaller; a forged size ends the reading early.
         let most = entry.size().min(1000 * bytes.len() as u64 + 1024);
@@ -129,7 +129,8 @@ fn parse_npy(bytes: &[u8]) -> std::result::Result<(Vec<usize>, Vec<f64>), String
     if count.checked_mul(8) != Some(bytes.len() - end) {
         return Err(format!("promises {count} numbers and holds {} bytes", bytes.len() - end));
     }
-    let numbers: Vec<f64> = bytes[end..].chunks_exact(8).map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])).collect();
+    let numbers: Vec<f64> =
+        bytes[end..].chunks_exact(8).map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])).collect();
     match (fortran, &shape[..]) {
         (true, &[rows, cols]) => {
             let by_rows = (0..rows * cols).map(|k| numbers[(k % cols) * rows + k / cols]).collect();

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use metastate::Label;
 use metastate::linalg::{Mat, thin};
 use metastate::solve::Factors;
-use metastate::Label;
 
 use crate::error::{Result, damaged, writing};
 use crate::folder::Draft;
@@ -66,11 +66,9 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
         summary.files.insert(name.to_owned(), hash::of_bytes(bytes));
         draft.file(name, bytes)
     };
-    let factors =
-        [Array::matrix("U", &result.factors.u), Array::matrix("V", &result.factors.v), Array::list("xi", result.xi)];
+    let factors = [Array::matrix("U", &result.factors.u), Array::matrix("V", &result.factors.v), Array::list("xi", result.xi)];
     put("factors.npz", &npz_bytes(&factors).map_err(writing(place))?)?;
-    let witness =
-        [Array::matrix("a", result.witness_a), Array::matrix("b", result.witness_b), Array::list("mu", result.witness_mu)];
+    let witness = [Array::matrix("a", result.witness_a), Array::matrix("b", result.witness_b), Array::list("mu", result.witness_mu)];
     put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
     put("states.csv", tables::states(result, &zones).as_bytes())?;
     put("states.parquet", &parquet_table::states(result, &zones).map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;

@@ -6,7 +6,7 @@ mod input;
 mod simulate;
 
 pub use fit::{Clusters, FitArgs, Init, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
-pub use input::{CountKind, InputArgs, InputKind};
+pub use input::InputArgs;
 pub use simulate::{SimulateArgs, SimulateWhat};
 
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use clap::{Args, Parser, Subcommand};
 
 const EXAMPLES: &str = "Examples:
   metastate demo
-  metastate fit trips.parquet --from pickup_zone --to dropoff_zone --lambda-ratio 0.01 --out out/zones
-  metastate fit walk.npy --as trajectories --lag 50 --lambda-ratio 0.003 --out out/protein
+  metastate fit trips.parquet --from pickup_zone --to dropoff_zone --lambda-ratio 0.5 --out out/zones
+  metastate fit walk.npy --as trajectories --lag 50 --lambda-ratio 0.1 --out out/protein
   metastate verify out/zones
   metastate explain E-INGEST-COLUMN
 
@@ -84,15 +84,15 @@ pub enum Command {
 }
 
 const FIT_EXAMPLES: &str = "Examples:
-  metastate fit trips.csv --from start --to end --lambda-ratio 0.01 --out out/trips
+  metastate fit trips.csv --from start --to end --lambda-ratio 0.5 --out out/trips
   metastate fit 'taxi-*.parquet' --from-lon plon --from-lat plat --to-lon dlon --to-lat dlat --cell 0.001 --min-share 1e-4 \\
       --where \"service = 'yellow'\" --lambda 3e-8 --out out/taxi
-  metastate fit counts.mtx --lambda-ratio 0.05 --stop exact --out out/exact --checkpoint-every 60
-  metastate fit counts.mtx --lambda-ratio 0.05 --stop exact --out out/exact --resume";
+  metastate fit counts.mtx --lambda-ratio 0.3 --stop exact --out out/exact --checkpoint-every 60
+  metastate fit counts.mtx --lambda-ratio 0.3 --stop exact --out out/exact --resume";
 
 const COUNT_EXAMPLES: &str = "Examples:
   metastate count january.parquet --from start --to end --out january-counts.parquet
-  metastate fit 'january-counts.parquet' 'february-counts.parquet' --lambda-ratio 0.01 --out out/both";
+  metastate fit 'january-counts.parquet' 'february-counts.parquet' --lambda-ratio 0.5 --out out/both";
 
 const SIMULATE_EXAMPLES: &str = "Examples:
   metastate simulate planted --states 1000 --rank 10 --out planted
