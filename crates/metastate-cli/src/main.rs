@@ -2,13 +2,16 @@
 
 mod args;
 mod checkpoint;
+mod count;
 mod data;
+mod demo;
 mod error;
 mod explain;
 mod fit;
 mod progress;
 mod run;
 mod settings;
+mod simulate;
 mod stop;
 mod truth;
 mod verify;

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Common};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::Stopper;
-use crate::{explain, fit, verify};
+use crate::{count, demo, explain, fit, simulate, verify};
 
 /// Does what was asked.
 pub fn run(cli: Cli) -> Result<ExitCode> {
@@ -22,20 +22,24 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             let out = command.run.out.clone();
             let job = fit::Job { input: command.input, fit: command.fit, run: command.run, seed: common.seed, command: command_line() };
             let summary = fit::run(&job, &mut reporter, &stopper)?;
-            if common.json {
-                print_json(&summary)?;
-            } else if !common.quiet {
-                print_line(&fit::describe(&summary, &out))?;
-            }
+            tell(&common, &summary, || fit::describe(&summary, &out))?;
         }
         Command::Verify(command) => {
             let outcome = verify::run(&command.result, &mut reporter, &stopper)?;
-            if common.json {
-                print_json(&outcome)?;
-            } else if !common.quiet {
-                print_line(&outcome.table())?;
-            }
+            tell(&common, &outcome, || outcome.table())?;
             return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(crate::error::FAILED) });
+        }
+        Command::Count(command) => {
+            let counted = count::run(&command, &mut reporter, &stopper)?;
+            tell(&common, &counted, || counted.describe())?;
+        }
+        Command::Simulate(command) => {
+            let simulated = simulate::run(&command.what, common.seed)?;
+            tell(&common, &simulated, || simulated.describe())?;
+        }
+        Command::Demo(command) => {
+            let tour = demo::run(&command, common.seed, &mut reporter, &stopper)?;
+            tell(&common, &tour, || tour.describe())?;
         }
         Command::Explain { code } => print_line(&explain::explain(code.as_deref())?)?,
         Command::Completions { shell } => {
@@ -43,7 +47,6 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             clap_complete::generate(shell, &mut Cli::command(), "metastate", &mut bytes);
             print_bytes(&bytes)?;
         }
-        _ => return Err(CliError::not_yet("this command", "see metastate --help")),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -68,6 +71,15 @@ fn command_line() -> String {
     };
     let rest = std::env::args_os().skip(1).map(|s| quote(&s));
     std::iter::once("metastate".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
+}
+
+/// The outcome, for machines or for people.
+fn tell(common: &Common, outcome: &impl serde::Serialize, describe: impl FnOnce() -> String) -> Result<()> {
+    match (common.json, common.quiet) {
+        (true, _) => print_json(outcome),
+        (false, true) => Ok(()),
+        (false, false) => print_line(&describe()),
+    }
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<()> {
