@@ -13,6 +13,8 @@ pub struct Loaded {
     pub chain: Chain,
     /// Centres of the cells, in the order of the chain's states.
     pub coordinates: Option<Vec<(f64, f64)>>,
+    /// Side of a cell in degrees, when the states are cells.
+    pub cell: Option<f64>,
     /// Which bytes it came from.
     pub inputs: Vec<FileRecord>,
     /// Rows read.
@@ -50,7 +52,15 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
                 let place = |l| counted.counts.index().position(&l).map_or((f64::NAN, f64::NAN), |i| all[i as usize]);
                 chain.index().labels().map(place).collect()
             });
-            Ok(Loaded { chain, coordinates, inputs, rows: counted.rows, rows_counted: counted.kept, hints: ingested.hints })
+            Ok(Loaded {
+                chain,
+                coordinates,
+                cell: counted.cell,
+                inputs,
+                rows: counted.rows,
+                rows_counted: counted.kept,
+                hints: ingested.hints,
+            })
         }
         Data::Matrix(matrix) => {
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
@@ -59,7 +69,15 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
                 MatrixValues::Sparse(p) => Chain::from_sparse(p, given)?,
                 MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
             };
-            Ok(Loaded { chain, coordinates: None, inputs, rows: matrix.entries, rows_counted: matrix.entries, hints: ingested.hints })
+            Ok(Loaded {
+                chain,
+                coordinates: None,
+                cell: None,
+                inputs,
+                rows: matrix.entries,
+                rows_counted: matrix.entries,
+                hints: ingested.hints,
+            })
         }
     }
 }

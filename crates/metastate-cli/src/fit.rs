@@ -86,6 +86,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         labels: &labels,
         xi: chain.xi(),
         coordinates: loaded.coordinates.as_deref(),
+        cell: loaded.cell,
         factors: &solution.factors,
         witness_a: &solution.witness.a,
         witness_b: &solution.witness.b,

@@ -71,9 +71,9 @@ impl Reporter {
         let style = match total {
             Some(total) => {
                 self.bar.set_length(total);
-                "{prefix:>10} [{bar:28}] {bytes}/{total_bytes} {bytes_per_sec}, ETA {eta}  {msg}"
+                "{prefix:>10} [{bar:28}] {bytes}/{total_bytes} {bytes_per_sec}, ETA {eta}  {wide_msg}"
             }
-            None => "{prefix:>10} {spinner} {elapsed}  {msg}",
+            None => "{prefix:>10} {spinner} {elapsed}  {wide_msg}",
         };
         if let Ok(style) = ProgressStyle::with_template(style) {
             self.bar.set_style(style.progress_chars("=> "));

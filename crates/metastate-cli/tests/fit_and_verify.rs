@@ -74,7 +74,7 @@ fn verify_catches_a_changed_summary() {
         assert!(table.contains("NO"), "{key}\n{table}");
     }
     let mut forged = parsed.clone();
-    forged["errors"]["certified_gap"] = 0.0.into();
+    forged["errors"]["certified_gap"] = (-1e-3).into();
     place.write("out/summary.json", forged.to_string());
     place.expect(1, &["verify", "out"]);
     place.write("out/summary.json", &good);
@@ -197,6 +197,8 @@ fn the_demo_needs_nothing_and_finds_the_zones() {
     let (out, _) = place.expect(0, &["demo", "--json", "--trips", "120000"]);
     let tour: Value = serde_json::from_str(&out).unwrap();
     assert!(tour["adjusted_rand_index"].as_f64().unwrap() > 0.8, "{out}");
+    let map: Value = serde_json::from_slice(&place.read("metastate-demo/zones.geojson")).unwrap();
+    assert_eq!(map["features"].as_array().unwrap().len() as u64, tour["zones_found"].as_u64().unwrap());
     assert_eq!(place.names(), ["metastate-demo", "metastate-demo-trips.csv"]);
     place.expect(0, &["verify", "metastate-demo"]);
 }

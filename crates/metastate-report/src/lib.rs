@@ -5,6 +5,7 @@
 
 mod error;
 pub mod folder;
+mod geojson;
 pub mod hash;
 mod load;
 pub mod npz;

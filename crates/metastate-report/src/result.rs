@@ -11,7 +11,7 @@ use crate::folder::Draft;
 use crate::hash;
 use crate::npz::{Array, npz_bytes};
 use crate::summary::Summary;
-use crate::{parquet_table, tables};
+use crate::{geojson, parquet_table, tables};
 
 /// A solution with the names of its states.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub struct FitResult<'a> {
     pub xi: &'a [f64],
     /// Longitude and latitude of each state, where known.
     pub coordinates: Option<&'a [(f64, f64)]>,
+    /// Side of a cell in degrees, when the states are cells.
+    pub cell: Option<f64>,
     /// U and V.
     pub factors: &'a Factors,
     /// The dual point behind the bound: its left factor,
@@ -76,6 +78,9 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     let mut latent = Mat::default();
     thin::product(&result.factors.v.transposed(), &result.factors.u, &mut latent);
     put("latent.csv", tables::latent(&latent).as_bytes())?;
+    if let Some(text) = geojson::zones(result, &zones) {
+        put("zones.geojson", text.as_bytes())?;
+    }
     draft.file("summary.json", json(&summary).as_bytes())?;
     draft.finish(force)?;
     Ok(summary)
