@@ -1,9 +1,11 @@
 //! Chains with a known answer, for tests, benchmarks and first steps. All randomness comes from the seeds given.
 
 mod alias;
+mod city;
 mod groups;
 mod planted;
 
 pub use alias::AliasTable;
+pub use city::{CITY_CELL, City, Trip, city};
 pub use groups::{PlantedGroups, planted_groups};
 pub use planted::{Planted, planted};

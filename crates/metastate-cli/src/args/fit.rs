@@ -1,0 +1,235 @@
+//! Options of `fit`: what to solve ([`FitArgs`], part of the answer) and how to run it ([`RunArgs`], no part of it).
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+/// What to solve.
+#[derive(Debug, Clone, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Fit")]
+#[allow(missing_docs)] // each option's help says it
+pub struct FitArgs {
+    /// The price of a meta-state
+    #[arg(long, value_name = "X", conflicts_with = "lambda_ratio")]
+    pub lambda: Option<f64>,
+    /// The same as a share of lambda_max, above which one meta-state is best
+    #[arg(long, value_name = "R")]
+    pub lambda_ratio: Option<f64>,
+    /// Meta-states to start with; by default as many as the relaxation has
+    #[arg(long, value_name = "N")]
+    pub start_rank: Option<usize>,
+    /// Never more meta-states than this
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub max_rank: usize,
+    /// Local solver
+    #[arg(long, value_enum, default_value = "fast")]
+    pub solver: SolverKind,
+    /// When to stop: at a certified gap, or by one of the paper's two rules
+    #[arg(long, value_enum, default_value = "certificate")]
+    pub stop: StopKind,
+    /// KKT residual to reach
+    #[arg(long, value_name = "X", default_value_t = 1e-5)]
+    pub tolerance: f64,
+    /// Certified gap to reach, relative to the objective
+    #[arg(long, value_name = "X", default_value_t = 1e-3)]
+    pub gap: f64,
+    /// Merge meta-states that are this close, relative to the data (1e-4 unless given)
+    #[arg(long, value_name = "X", conflicts_with = "redundancy_absolute")]
+    pub redundancy_relative: Option<f64>,
+    /// Merge meta-states that are this close, as it is
+    #[arg(long, value_name = "X")]
+    pub redundancy_absolute: Option<f64>,
+    /// What the weight of a state counts
+    #[arg(long, value_enum, default_value = "departures")]
+    pub weights_by: WeightsKind,
+    /// Power of the weights in the objective: 1 as in the paper, 0.5 counts every transition once, 0 every state
+    #[arg(long, value_name = "1|0.5|0", value_parser = ["1", "0.5", "0"], default_value = "1")]
+    pub weight_power: String,
+    /// Where to start: random, spectral, or the folder of an earlier result
+    #[arg(long, value_name = "random|spectral|RESULT", default_value = "spectral")]
+    pub init: Init,
+    /// The true transition matrix, or its two factors, for the recovery error
+    #[arg(long, value_name = "P.npy|U.npy,V.npy")]
+    pub truth: Option<String>,
+    /// Number of hard meta-states; in this version `rank`: every state goes where its membership is largest
+    #[arg(long, value_name = "K|rank", default_value = "rank")]
+    pub clusters: Clusters,
+    /// Refit without the price; in this version `none`
+    #[arg(long, value_enum, default_value = "none")]
+    pub refit: RefitKind,
+}
+
+/// How to run it. None of this changes a converged answer.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Run")]
+#[allow(missing_docs)] // each option's help says it
+pub struct RunArgs {
+    /// The result folder to write
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Replace the folder if it is there
+    #[arg(long)]
+    pub force: bool,
+    /// Seconds between two checkpoints in DIR.checkpoint
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub checkpoint_every: f64,
+    /// Go on from the checkpoint of an interrupted run with the same inputs and options
+    #[arg(long)]
+    pub resume: bool,
+    /// Stop solving after so many seconds and write what there is
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<f64>,
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name { $($(#[$variant_doc])* $variant),+ }
+    };
+}
+
+words!(
+    /// `--solver`.
+    SolverKind {
+        /// Majorised blocks with Anderson acceleration
+        Fast,
+        /// The paper's PALM with Barzilai-Borwein steps
+        PalmBb,
+        /// The paper's PALM with the theoretical steps; very slow
+        PalmLipschitz,
+    }
+);
+words!(
+    /// `--stop`.
+    StopKind {
+        /// The certified gap is at most --gap
+        Certificate,
+        /// The paper's exact rule, to --gap
+        Exact,
+        /// The paper's early rule with 5000 random directions
+        Early,
+    }
+);
+words!(
+    /// `--weights-by`.
+    WeightsKind {
+        /// Transitions out of the state
+        Departures,
+        /// Transitions into the state
+        Arrivals,
+    }
+);
+words!(
+    /// `--refit`.
+    RefitKind {
+        /// No second fit
+        None,
+        /// By least squares (not yet in this version)
+        LeastSquares,
+        /// By maximum likelihood (not yet in this version)
+        Likelihood,
+    }
+);
+
+/// `--init`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum Init {
+    /// Uniform on the simplices, as in the paper.
+    Random,
+    /// From the relaxation.
+    Spectral,
+    /// From the factors in this folder.
+    Result(PathBuf),
+}
+
+impl From<String> for Init {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "random" => Init::Random,
+            "spectral" => Init::Spectral,
+            _ => Init::Result(PathBuf::from(text)),
+        }
+    }
+}
+
+impl FromStr for Init {
+    type Err = std::convert::Infallible;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.to_owned().into())
+    }
+}
+
+impl From<Init> for String {
+    fn from(init: Init) -> String {
+        match init {
+            Init::Random => "random".to_owned(),
+            Init::Spectral => "spectral".to_owned(),
+            Init::Result(folder) => folder.display().to_string(),
+        }
+    }
+}
+
+/// `--clusters`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Clusters {
+    /// One for each meta-state.
+    Rank,
+    /// So many.
+    Count(usize),
+}
+
+impl FromStr for Clusters {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "rank" => Ok(Clusters::Rank),
+            _ => text.parse().map(Clusters::Count).map_err(|_| format!("`{text}` is neither a number nor `rank`")),
+        }
+    }
+}
+
+impl TryFrom<String> for Clusters {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Clusters> for String {
+    fn from(clusters: Clusters) -> String {
+        match clusters {
+            Clusters::Rank => "rank".to_owned(),
+            Clusters::Count(k) => k.to_string(),
+        }
+    }
+}
+
+impl FitArgs {
+    /// This lambda ratio, everything else by default.
+    pub fn with_ratio(ratio: f64) -> Self {
+        FitArgs {
+            lambda: None,
+            lambda_ratio: Some(ratio),
+            start_rank: None,
+            max_rank: 50,
+            solver: SolverKind::Fast,
+            stop: StopKind::Certificate,
+            tolerance: 1e-5,
+            gap: 1e-3,
+            redundancy_relative: None,
+            redundancy_absolute: None,
+            weights_by: WeightsKind::Departures,
+            weight_power: "1".to_owned(),
+            init: Init::Spectral,
+            truth: None,
+            clusters: Clusters::Rank,
+            refit: RefitKind::None,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What can be typed. Every option is defined here once; the same structs are written into `summary.json`, so that `verify`
+//! and `--resume` know exactly what was asked for.
+
+mod fit;
+mod input;
+mod simulate;
+
+pub use fit::{Clusters, FitArgs, Init, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
+pub use input::InputArgs;
+pub use simulate::{SimulateArgs, SimulateWhat};
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const EXAMPLES: &str = "Examples:
+  metastate demo
+  metastate fit trips.parquet --from pickup_zone --to dropoff_zone --lambda-ratio 0.5 --out out/zones
+  metastate fit walk.npy --as trajectories --lag 50 --lambda-ratio 0.1 --out out/protein
+  metastate verify out/zones
+  metastate explain E-INGEST-COLUMN
+
+Exit codes: 0 done, 2 bad arguments or bad input (nothing written), 1 anything else, 130 interrupted (checkpoint kept).";
+
+/// Finds the few hidden meta-states behind a Markov chain with many states, and says how good the answer is.
+#[derive(Debug, Parser)]
+#[command(name = "metastate", version, after_help = EXAMPLES, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// For all commands.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Options of all commands.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// One JSON document on standard output and nothing else there
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No progress, no report on the way; errors are still told
+    #[arg(long, global = true)]
+    pub quiet: bool,
+    /// Threads to use; all cores unless given. The answer does not depend on it
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Seed of everything random
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find the meta-states, write a result folder
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit(Box<FitCommand>),
+    /// Only count, write a counts file that can be merged with others
+    #[command(after_help = COUNT_EXAMPLES)]
+    Count(Box<CountCommand>),
+    /// Recheck a saved result with code that the solver does not share
+    #[command(after_help = "Example:\n  metastate verify out/zones\n\nExit code 0 only if every number agrees.")]
+    Verify(VerifyCommand),
+    /// Chains with a known answer: planted ones, trajectories, a toy city with trips
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(SimulateArgs),
+    /// The two-minute tour: simulates a city, finds its zones, writes a result folder
+    #[command(after_help = "Example:\n  metastate demo\n  metastate demo --out out/city --seed 7")]
+    Demo(DemoCommand),
+    /// What an error code means and what to do
+    #[command(after_help = "Examples:\n  metastate explain E-INGEST-COLUMN\n  metastate explain          (lists all codes)")]
+    Explain {
+        /// The code, such as E-INGEST-COLUMN; all are listed without one
+        code: Option<String>,
+    },
+    /// Completions for a shell, on standard output
+    #[command(after_help = "Example:\n  metastate completions bash > ~/.local/share/bash-completion/completions/metastate")]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+const FIT_EXAMPLES: &str = "Examples:
+  metastate fit trips.csv --from start --to end --lambda-ratio 0.5 --out out/trips
+  metastate fit 'taxi-*.parquet' --from-lon plon --from-lat plat --to-lon dlon --to-lat dlat --cell 0.001 --min-share 1e-4 \\
+      --where \"service = 'yellow'\" --lambda 3e-8 --out out/taxi
+  metastate fit counts.mtx --lambda-ratio 0.3 --stop exact --out out/exact --checkpoint-every 60
+  metastate fit counts.mtx --lambda-ratio 0.3 --stop exact --out out/exact --resume";
+
+const COUNT_EXAMPLES: &str = "Examples:
+  metastate count january.parquet --from start --to end --out january-counts.parquet
+  metastate fit 'january-counts.parquet' 'february-counts.parquet' --lambda-ratio 0.5 --out out/both";
+
+const SIMULATE_EXAMPLES: &str = "Examples:
+  metastate simulate planted --states 1000 --rank 10 --out planted
+  metastate simulate trajectory --states 200 --rank 5 --steps 1000000 --out walk.npy
+  metastate simulate city --trips 200000 --out trips.parquet";
+
+/// `metastate fit`.
+#[derive(Debug, Clone, Args)]
+pub struct FitCommand {
+    /// Where from.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// What to solve.
+    #[command(flatten)]
+    pub fit: FitArgs,
+    /// How to run it.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// `metastate count`.
+#[derive(Debug, Clone, Args)]
+pub struct CountCommand {
+    /// Where from.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The counts file to write (Parquet)
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `metastate verify`.
+#[derive(Debug, Clone, Args)]
+pub struct VerifyCommand {
+    /// A result folder
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+}
+
+/// `metastate demo`.
+#[derive(Debug, Clone, Args)]
+pub struct DemoCommand {
+    /// The result folder; without it, the first free of metastate-demo, metastate-demo-2, ...
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace the folder if it is there
+    #[arg(long)]
+    pub force: bool,
+    /// Trips to simulate
+    #[arg(long, value_name = "N", default_value_t = 400_000)]
+    pub trips: usize,
+}

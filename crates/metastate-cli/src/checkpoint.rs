@@ -1,0 +1,250 @@
+//! Checkpoints: `DIR.checkpoint/NUMBER/` with `snapshot.npz` (all numbers, bit for bit) and `snapshot.json` (the rest, and what
+//! the run was asked for). Each appears whole or not at all, has checksums, and the one before it is kept.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use metastate::Mat;
+use metastate::solve::relaxation::Relaxation;
+use metastate::solve::{DualBound, Factors, Proof, Snapshot};
+use metastate_report::npz::{Array, npz_bytes, read_npz};
+use metastate_report::{folder, hash};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{CliError, Result};
+
+const VERSION: u32 = 1;
+
+/// A safe point in memory. The relaxation is large and changes seldom, so it is shared.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    snapshot: Snapshot,
+    relaxation: Arc<Relaxation>,
+    /// Whether it has been written.
+    pub on_disk: bool,
+}
+
+impl Kept {
+    /// Copies a safe point; the relaxation only when it is not that of `before`.
+    pub fn new(s: &Snapshot, before: Option<&Kept>) -> Self {
+        let relaxation = match before {
+            Some(b) if same(&b.relaxation, &s.relaxation) => Arc::clone(&b.relaxation),
+            _ => Arc::new(s.relaxation.clone()),
+        };
+        let snapshot = Snapshot {
+            factors: s.factors.clone(),
+            relaxation: Relaxation::default(),
+            bound: s.bound.clone(),
+            values: s.values.clone(),
+            round: s.round,
+            sweeps: s.sweeps,
+            polishing: s.polishing,
+            coarse: s.coarse,
+            grown: s.grown,
+            solving: s.solving,
+        };
+        Kept { snapshot, relaxation, on_disk: false }
+    }
+}
+
+fn same(x: &Relaxation, y: &Relaxation) -> bool {
+    (x.value.to_bits(), &x.spectrum, &x.mu) == (y.value.to_bits(), &y.spectrum, &y.mu) && x.a == y.a && x.b == y.b
+}
+
+/// What `snapshot.json` holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Body {
+    version: u32,
+    arrays_sha256: String,
+    round: usize,
+    sweeps: usize,
+    polishing: bool,
+    grown: bool,
+    solving: bool,
+    clipped: usize,
+    proof: String,
+    asked_for: Value,
+}
+
+/// The body as text, so that its checksum does not depend on how JSON is formatted.
+#[derive(Debug, Serialize, Deserialize)]
+struct Envelope {
+    sha256: String,
+    body: String,
+}
+
+/// Where checkpoints of a run go.
+#[derive(Debug)]
+pub struct Checkpoint {
+    place: PathBuf,
+    asked_for: Value,
+    next: u64,
+}
+
+impl Checkpoint {
+    /// Beside the result folder. `asked_for` is everything that the answer depends on.
+    pub fn beside(out: &Path, asked_for: Value) -> Self {
+        let mut name = out.file_name().unwrap_or_default().to_owned();
+        name.push(".checkpoint");
+        let place = out.with_file_name(name);
+        let next = numbers(&place).first().map_or(1, |n| n + 1);
+        Checkpoint { place, asked_for, next }
+    }
+
+    /// The folder.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Whether there is one on disk.
+    pub fn written(&self) -> bool {
+        !numbers(&self.place).is_empty()
+    }
+
+    /// Writes one, keeps the one before it, removes older ones.
+    pub fn write(&mut self, kept: &Kept) -> Result<()> {
+        let (s, x) = (&kept.snapshot, &kept.relaxation);
+        let probability = if let Proof::Lanczos { failure_probability } = s.bound.proof { failure_probability } else { 0.0 };
+        let scalars = [x.value, s.bound.value, s.bound.norm_bound, s.coarse, probability];
+        let arrays = [
+            Array::matrix("U", &s.factors.u),
+            Array::matrix("V", &s.factors.v),
+            Array::matrix("a", &x.a),
+            Array::matrix("b", &x.b),
+            Array::list("mu", &x.mu),
+            Array::list("spectrum", &x.spectrum),
+            Array::list("values", &s.values),
+            Array::list("scalars", &scalars),
+        ];
+        let bytes = npz_bytes(&arrays).map_err(|e| CliError::write(&self.place, e))?;
+        let body = Body {
+            version: VERSION,
+            arrays_sha256: hash::of_bytes(&bytes),
+            round: s.round,
+            sweeps: s.sweeps,
+            polishing: s.polishing,
+            grown: s.grown,
+            solving: s.solving,
+            clipped: s.bound.clipped,
+            proof: proof_name(s.bound.proof).to_owned(),
+            asked_for: self.asked_for.clone(),
+        };
+        let text = |e: serde_json::Error| CliError::write(&self.place, e);
+        let body = serde_json::to_string(&body).map_err(text)?;
+        let envelope = serde_json::to_string_pretty(&Envelope { sha256: hash::of_bytes(body.as_bytes()), body }).map_err(text)?;
+        let draft = folder::Draft::begin(&self.place.join(self.next.to_string()))?;
+        draft.file("snapshot.npz", &bytes)?;
+        draft.file("snapshot.json", envelope.as_bytes())?;
+        draft.finish(false)?;
+        self.next += 1;
+        // What is older than the one before this one, and drafts of killed processes. Not being able to tidy up is no failure.
+        for number in numbers(&self.place).into_iter().skip(2) {
+            let _ = std::fs::remove_dir_all(self.place.join(number.to_string()));
+        }
+        Ok(())
+    }
+
+    /// The newest one that is whole. `None` when there is none at all.
+    pub fn load(&self) -> Result<Option<Snapshot>> {
+        let mut first_error = None;
+        for number in numbers(&self.place) {
+            match self.load_one(&self.place.join(number.to_string())) {
+                Ok(snapshot) => return Ok(Some(snapshot)),
+                Err(e) => first_error = first_error.or(Some(e)),
+            }
+        }
+        first_error.map_or(Ok(None), Err)
+    }
+
+    fn load_one(&self, place: &Path) -> Result<Snapshot> {
+        let bad = |why: String| {
+            CliError::failed("E-CLI-CHECKPOINT", format!("this checkpoint cannot be used: {why}"))
+                .at(place.display().to_string())
+                .remedy("remove the checkpoint folder and run without --resume")
+        };
+        let text = std::fs::read_to_string(place.join("snapshot.json")).map_err(|e| bad(e.to_string()))?;
+        let envelope: Envelope = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+        if hash::of_bytes(envelope.body.as_bytes()) != envelope.sha256 {
+            return Err(bad("the checksum of snapshot.json does not match".into()));
+        }
+        let body: Body = serde_json::from_str(&envelope.body).map_err(|e| bad(e.to_string()))?;
+        if body.version != VERSION {
+            return Err(bad(format!("it is of version {}, this program writes version {VERSION}", body.version)));
+        }
+        if let Some(key) = difference(&body.asked_for, &self.asked_for) {
+            return Err(CliError::bad("E-CLI-RESUME", format!("the checkpoint is of a run with another `{key}`"))
+                .at(place.display().to_string())
+                .remedy("give the same inputs and options as then, or remove the checkpoint folder and run without --resume"));
+        }
+        let file = place.join("snapshot.npz");
+        if hash::of_file(&file).map_err(|e| bad(e.to_string()))?.1 != body.arrays_sha256 {
+            return Err(bad("the checksum of snapshot.npz does not match".into()));
+        }
+        let arrays = read_npz(&file).map_err(|e| bad(e.to_string()))?;
+        rebuild(&body, arrays).ok_or_else(|| bad("arrays are missing".into()))
+    }
+
+    /// After success nothing is left to resume.
+    pub fn remove(&self) {
+        // A folder that stays does no harm: it is checked before it is used.
+        let _ = std::fs::remove_dir_all(&self.place);
+    }
+}
+
+fn rebuild(body: &Body, arrays: Vec<Array>) -> Option<Snapshot> {
+    let find = |name: &str| arrays.iter().find(|a| a.name == name).cloned();
+    let matrix = |name: &str| -> Option<Mat> { find(name)?.into_matrix() };
+    let list = |name: &str| find(name).map(|a| a.data);
+    let [value, bound, norm_bound, coarse, failure_probability] = list("scalars")?.try_into().ok()?;
+    let proof = match body.proof.as_str() {
+        "low-rank" => Proof::LowRank,
+        "cholesky" => Proof::Cholesky,
+        "lanczos" => Proof::Lanczos { failure_probability },
+        _ => Proof::Estimate,
+    };
+    Some(Snapshot {
+        factors: Factors { u: matrix("U")?, v: matrix("V")? },
+        relaxation: Relaxation { a: matrix("a")?, b: matrix("b")?, mu: list("mu")?, spectrum: list("spectrum")?, value },
+        bound: DualBound { value: bound, norm_bound, clipped: body.clipped, proof },
+        round: body.round,
+        sweeps: body.sweeps,
+        polishing: body.polishing,
+        coarse,
+        grown: body.grown,
+        solving: body.solving,
+        values: list("values")?,
+    })
+}
+
+/// The word for a proof, here and in `summary.json`.
+pub fn proof_name(proof: Proof) -> &'static str {
+    match proof {
+        Proof::LowRank => "low-rank",
+        Proof::Cholesky => "cholesky",
+        Proof::Lanczos { .. } => "lanczos",
+        Proof::Estimate => "estimate",
+    }
+}
+
+/// The first key whose values differ, as `fit.lambda`.
+fn difference(a: &Value, b: &Value) -> Option<String> {
+    match (a, b) {
+        (Value::Object(x), Value::Object(y)) => {
+            let keys: std::collections::BTreeSet<&String> = x.keys().chain(y.keys()).collect();
+            keys.into_iter().find_map(|key| {
+                let (x, y) = (x.get(key).unwrap_or(&Value::Null), y.get(key).unwrap_or(&Value::Null));
+                difference(x, y).map(|rest| if rest.is_empty() { key.clone() } else { format!("{key}.{rest}") })
+            })
+        }
+        _ => (a != b).then(String::new),
+    }
+}
+
+/// The numbers of the checkpoints in a folder, newest first.
+fn numbers(place: &Path) -> Vec<u64> {
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let mut found: Vec<u64> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found
+}

@@ -1,0 +1,76 @@
+//! `metastate count`: only the reading, into a file that can be merged with others.
+
+use std::path::Path;
+
+use metastate_ingest::{Data, write_counts};
+use serde::Serialize;
+
+use crate::args::CountCommand;
+use crate::data;
+use crate::error::{CliError, Result};
+use crate::progress::Reporter;
+use crate::stop::{Doing, Stopper};
+use crate::watch::WatchReading;
+use metastate_report::LedgerRecord;
+
+/// What was counted.
+#[derive(Debug, Serialize)]
+pub struct Counted {
+    out: String,
+    states: usize,
+    transitions: f64,
+    nonzeros: usize,
+    rows: u64,
+    rows_counted: u64,
+    ledger: Vec<LedgerRecord>,
+    hints: Vec<String>,
+}
+
+impl Counted {
+    /// For people.
+    pub fn describe(&self) -> String {
+        let mut text = format!("{} states, {} transitions, {} pairs of {} rows\n", self.states, self.transitions, self.nonzeros, self.rows);
+        self.ledger.iter().for_each(|e| text += &format!("  left out, {}: {} {}\n", e.reason, e.count, e.unit));
+        self.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
+        text + &format!("written to {}", self.out)
+    }
+}
+
+/// Counts and writes.
+pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Counted> {
+    check_place(&command.out, command.force, &command.input.inputs)?;
+    stopper.doing(Doing::Reading);
+    let ingested = data::ingest(&command.input, &mut WatchReading { reporter, stopper })?;
+    stopper.doing(Doing::Working);
+    let Data::Counts(counted) = ingested.data else {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; there is nothing to count")
+            .remedy("give it to `metastate fit` as it is, or say --as counts"));
+    };
+    let state = stopper.lock();
+    write_counts(&command.out, &counted, &ingested.inputs)?;
+    drop(state);
+    reporter.clear();
+    Ok(Counted {
+        out: command.out.display().to_string(),
+        states: counted.counts.states(),
+        transitions: counted.counts.transitions(),
+        nonzeros: counted.counts.csr().nonzeros(),
+        rows: counted.rows,
+        rows_counted: counted.kept,
+        ledger: LedgerRecord::list(counted.counts.ledger()),
+        hints: ingested.hints,
+    })
+}
+
+/// A file is replaced only when that is asked for, an input never.
+pub fn check_place(out: &Path, force: bool, inputs: &[String]) -> Result<()> {
+    if inputs.iter().any(|i| Path::new(i).canonicalize().is_ok_and(|file| Some(file) == out.canonicalize().ok())) {
+        return Err(CliError::bad("E-CLI-EXISTS", "an input would be overwritten")
+            .at(out.display().to_string())
+            .remedy("name another file with --out"));
+    }
+    if out.is_dir() || (out.symlink_metadata().is_ok() && !force) {
+        return Err(CliError::exists(out));
+    }
+    Ok(())
+}

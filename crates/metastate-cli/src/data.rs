@@ -1,0 +1,91 @@
+//! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
+
+use metastate::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+use metastate_ingest::{Data, Ingested, MatrixValues, Progress};
+use metastate_report::FileRecord;
+
+use crate::args::{FitArgs, InputArgs, WeightsKind};
+use crate::error::{CliError, Result};
+
+/// A chain with what is known about the data behind it.
+pub struct Loaded {
+    /// P, xi and labels.
+    pub chain: Chain,
+    /// Centres of the cells, in the order of the chain's states.
+    pub coordinates: Option<Vec<(f64, f64)>>,
+    /// Side of a cell in degrees, when the states are cells.
+    pub cell: Option<f64>,
+    /// Which bytes it came from.
+    pub inputs: Vec<FileRecord>,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows counted.
+    pub rows_counted: u64,
+    /// Things worth telling the user.
+    pub hints: Vec<String>,
+}
+
+/// Reads the inputs.
+pub fn ingest(input: &InputArgs, progress: &mut dyn Progress) -> Result<Ingested> {
+    let settings = input.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+    Ok(metastate_ingest::read(&input.inputs, &settings, progress)?)
+}
+
+/// Reads the inputs and estimates the chain.
+pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Result<Loaded> {
+    let ingested = ingest(input, progress)?;
+    let inputs = ingested
+        .inputs
+        .iter()
+        .map(|r| FileRecord { name: r.name.clone(), role: "data".into(), bytes: r.bytes, sha256: r.sha256.clone() })
+        .collect();
+    let weight_power = weight_power(fit);
+    match ingested.data {
+        Data::Counts(counted) => {
+            let weights_by = match fit.weights_by {
+                WeightsKind::Departures => WeightsBy::Departures,
+                WeightsKind::Arrivals => WeightsBy::Arrivals,
+            };
+            let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power })?;
+            // The chain may have left out states; the others keep their labels.
+            let coordinates = counted.coordinates.map(|all| {
+                let place = |l| counted.counts.index().position(&l).map_or((f64::NAN, f64::NAN), |i| all[i as usize]);
+                chain.index().labels().map(place).collect()
+            });
+            Ok(Loaded {
+                chain,
+                coordinates,
+                cell: counted.cell,
+                inputs,
+                rows: counted.rows,
+                rows_counted: counted.kept,
+                hints: ingested.hints,
+            })
+        }
+        Data::Matrix(matrix) => {
+            let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
+            let given = Given { weights, weight_power, index: Some(matrix.index) };
+            let chain = match matrix.values {
+                MatrixValues::Sparse(p) => Chain::from_sparse(p, given)?,
+                MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
+            };
+            Ok(Loaded {
+                chain,
+                coordinates: None,
+                cell: None,
+                inputs,
+                rows: matrix.entries,
+                rows_counted: matrix.entries,
+                hints: ingested.hints,
+            })
+        }
+    }
+}
+
+fn weight_power(fit: &FitArgs) -> WeightPower {
+    match fit.weight_power.as_str() {
+        "0" => WeightPower::Zero,
+        "0.5" => WeightPower::Half,
+        _ => WeightPower::One,
+    }
+}

@@ -1,0 +1,139 @@
+//! `metastate demo`: a city from nothing, its zones found again through the same path as `metastate fit`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use metastate::simulate::{CITY_CELL, City, city};
+use metastate_report::{Summary, folder};
+use serde::Serialize;
+
+use crate::args::{DemoCommand, FitArgs, InputArgs, RunArgs};
+use crate::error::{CliError, Result};
+use crate::progress::Reporter;
+use crate::simulate::{CITY_ZONES, write_trips};
+use crate::stop::Stopper;
+use crate::{count, fit};
+
+/// Leaves the planted zones as the meta-states that pay, with room on both sides.
+const LAMBDA_RATIO: f64 = 0.25;
+
+/// What the tour showed.
+#[derive(Debug, Serialize)]
+pub struct Tour {
+    trips: String,
+    cells: usize,
+    zones_planted: usize,
+    zones_found: usize,
+    /// Adjusted Rand index: 1 is a perfect match, 0 what chance gives.
+    adjusted_rand_index: f64,
+    out: String,
+    summary: Summary,
+}
+
+impl Tour {
+    /// For people.
+    pub fn describe(&self) -> String {
+        format!(
+            "{}\n\n{} zones were planted in {} cells; {} meta-states were found.\nMatch with the planted zones (adjusted Rand index): {:.3}\n\nThe same by hand:\n  {}\nRecheck it:\n  metastate verify {}",
+            fit::describe(&self.summary, Path::new(&self.out)),
+            self.zones_planted,
+            self.cells,
+            self.zones_found,
+            self.adjusted_rand_index,
+            self.summary.command,
+            self.out
+        )
+    }
+}
+
+/// Simulates, fits, compares.
+pub fn run(command: &DemoCommand, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Tour> {
+    let out = command.out.clone().unwrap_or_else(first_free);
+    folder::check_free(&out, command.force)?;
+    let mut name = out.file_name().ok_or_else(|| CliError::exists(&out))?.to_owned();
+    name.push("-trips.csv");
+    let trips = out.with_file_name(name);
+    count::check_place(&trips, command.force, &[])?;
+    let city = city(CITY_ZONES, seed)?;
+    reporter.say(format!("a city of {} cells on a coast, {} planted zones, {} trips", city.cells(), city.zones(), command.trips));
+    write_trips(&trips, &city.trips(command.trips, seed)?)?;
+
+    let column = |name: &str| Some(name.to_owned());
+    let input = InputArgs {
+        from_lon: column("from_lon"),
+        from_lat: column("from_lat"),
+        to_lon: column("to_lon"),
+        to_lat: column("to_lat"),
+        cell: CITY_CELL,
+        ..InputArgs::files(vec![trips.display().to_string()])
+    };
+    let command_line = format!(
+        "metastate fit {} --from-lon from_lon --from-lat from_lat --to-lon to_lon --to-lat to_lat --cell {CITY_CELL} --lambda-ratio {LAMBDA_RATIO} --seed {seed} --out {}",
+        trips.display(),
+        out.display()
+    );
+    let run = RunArgs { out: out.clone(), force: command.force, checkpoint_every: 60.0, resume: false, time_limit: None };
+    let job = fit::Job { input, fit: FitArgs::with_ratio(LAMBDA_RATIO), run, seed, command: command_line };
+    let summary = fit::run(&job, reporter, stopper)?;
+    let result = metastate_report::load(&out)?;
+    Ok(Tour {
+        trips: trips.display().to_string(),
+        cells: city.cells(),
+        zones_planted: city.zones(),
+        zones_found: summary.rank,
+        adjusted_rand_index: adjusted_rand_index(&pairs(&city, &result.states)),
+        out: out.display().to_string(),
+        summary,
+    })
+}
+
+fn first_free() -> PathBuf {
+    let name = |k: usize| PathBuf::from(if k == 1 { "metastate-demo".to_owned() } else { format!("metastate-demo-{k}") });
+    let taken = |path: &PathBuf| path.exists() || PathBuf::from(format!("{}-trips.csv", path.display())).exists();
+    (1..).map(name).find(|path| !taken(path)).unwrap_or_default()
+}
+
+/// Planted zone and found meta-state of each cell, matched by the coordinates in `states.csv`.
+fn pairs(city: &City, states: &[Vec<String>]) -> Vec<(u32, u32)> {
+    let key = |lon: f64, lat: f64| ((lon / CITY_CELL).floor() as i64, (lat / CITY_CELL).floor() as i64);
+    let planted: HashMap<(i64, i64), u32> = (0..city.cells())
+        .map(|i| {
+            let (lon, lat) = city.centre(i);
+            (key(lon, lat), city.zone[i])
+        })
+        .collect();
+    let found = |row: &Vec<String>| {
+        let n = row.len();
+        let (lon, lat) = (row.get(n.checked_sub(2)?)?.parse().ok()?, row.last()?.parse().ok()?);
+        Some((*planted.get(&key(lon, lat))?, row.get(2)?.parse().ok()?))
+    };
+    states.iter().skip(1).filter_map(found).collect()
+}
+
+/// Hubert and Arabie (1985): agreement of two partitions beyond what chance gives.
+fn adjusted_rand_index(pairs: &[(u32, u32)]) -> f64 {
+    let count = |keys: Vec<(u32, u32)>| {
+        let mut sizes: HashMap<(u32, u32), u64> = HashMap::new();
+        keys.into_iter().for_each(|k| *sizes.entry(k).or_default() += 1);
+        sizes.values().map(|&n| (n * (n - 1) / 2) as f64).sum::<f64>()
+    };
+    let both = count(pairs.to_vec());
+    let a = count(pairs.iter().map(|p| (p.0, 0)).collect());
+    let b = count(pairs.iter().map(|p| (p.1, 0)).collect());
+    let n = pairs.len() as f64;
+    let chance = a * b / (n * (n - 1.0) / 2.0);
+    if (0.5 * (a + b) - chance).abs() < 1e-12 { 1.0 } else { (both - chance) / (0.5 * (a + b) - chance) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::adjusted_rand_index;
+
+    #[test]
+    fn the_index_is_one_for_equal_partitions_and_about_zero_for_crossed_ones() {
+        let equal: Vec<(u32, u32)> = (0..60).map(|i| (i % 3, 7 - i % 3)).collect();
+        assert!((adjusted_rand_index(&equal) - 1.0).abs() < 1e-12);
+        let crossed: Vec<(u32, u32)> = (0..60).map(|i| (i % 3, i / 3 % 4)).collect();
+        assert!(adjusted_rand_index(&crossed) < 0.0);
+    }
+}

@@ -1,0 +1,144 @@
+//! One type for everything that can go wrong: a stable code, a sentence, the place, the remedy, and the exit code.
+
+use std::fmt;
+use std::path::Path;
+
+use metastate_ingest::IngestError;
+
+/// Bad arguments or bad input: nothing was written.
+pub const BAD_INPUT: u8 = 2;
+/// Anything else.
+pub const FAILED: u8 = 1;
+/// Stopped by a signal.
+pub const INTERRUPTED: u8 = 130;
+
+/// What the user reads when the command did not do its work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CliError {
+    inner: Box<Inner>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Inner {
+    code: &'static str,
+    sentence: String,
+    place: Option<String>,
+    remedy: Option<String>,
+    exit: u8,
+}
+
+/// The result of everything here.
+pub type Result<T> = std::result::Result<T, CliError>;
+
+impl CliError {
+    /// Bad arguments or bad input.
+    pub fn bad(code: &'static str, sentence: impl Into<String>) -> Self {
+        CliError { inner: Box::new(Inner { code, sentence: sentence.into(), place: None, remedy: None, exit: BAD_INPUT }) }
+    }
+
+    /// Anything else.
+    pub fn failed(code: &'static str, sentence: impl Into<String>) -> Self {
+        let mut error = CliError::bad(code, sentence);
+        error.inner.exit = FAILED;
+        error
+    }
+
+    /// Stopped by a signal.
+    pub fn interrupted(sentence: impl Into<String>) -> Self {
+        let mut error = CliError::bad("E-CLI-INTERRUPTED", sentence);
+        error.inner.exit = INTERRUPTED;
+        error
+    }
+
+    /// Where.
+    pub fn at(mut self, place: impl Into<String>) -> Self {
+        self.inner.place = Some(place.into());
+        self
+    }
+
+    /// What to do.
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.inner.remedy = Some(remedy.into());
+        self
+    }
+
+    /// The exit code of the process.
+    pub fn exit(&self) -> u8 {
+        self.inner.exit
+    }
+
+    /// A feature of the contract that comes later.
+    pub fn not_yet(what: &str, instead: &str) -> Self {
+        CliError::bad("E-CLI-NOT-YET", format!("{what} is not yet in this version")).remedy(instead)
+    }
+
+    /// The place of a result is taken.
+    pub fn exists(place: &Path) -> Self {
+        CliError::bad("E-CLI-EXISTS", "there is something at this place already, and it is not overwritten")
+            .at(place.display().to_string())
+            .remedy("name another place, or say --force to replace it")
+    }
+
+    /// A file that could not be written.
+    pub fn write(place: &Path, cause: impl fmt::Display) -> Self {
+        CliError::failed("E-CLI-WRITE", format!("this cannot be written ({cause})"))
+            .at(place.display().to_string())
+            .remedy("check the place, its permissions and its free space")
+    }
+}
+
+impl From<IngestError> for CliError {
+    fn from(e: IngestError) -> Self {
+        if e.is_cancelled() {
+            return CliError::interrupted("interrupted while reading; nothing was written, so there is nothing to resume");
+        }
+        let met = e.value_met().map_or_else(String::new, |v| format!(" (met `{v}`)"));
+        let mut error = CliError::bad(e.code(), format!("{}{met}", e.sentence()));
+        // A disk that fails is no fault of the input.
+        if matches!(e.code(), "E-INGEST-READ" | "E-INGEST-WRITE") {
+            error.inner.exit = FAILED;
+        }
+        let place = e.place().to_string();
+        error.inner.place = if place.is_empty() { None } else { Some(place) };
+        error.inner.remedy = e.what_to_do().map(str::to_owned);
+        error
+    }
+}
+
+impl From<metastate::Error> for CliError {
+    fn from(e: metastate::Error) -> Self {
+        CliError::bad(e.code(), e.to_string())
+    }
+}
+
+impl From<metastate_report::Error> for CliError {
+    fn from(e: metastate_report::Error) -> Self {
+        match e {
+            metastate_report::Error::Exists(place) => CliError::exists(&place),
+            metastate_report::Error::Io { path, doing: "written", cause } => CliError::write(&path, cause),
+            metastate_report::Error::Io { path, cause, .. } => {
+                CliError::failed("E-CLI-RESULT", format!("this file of a result cannot be read ({cause})"))
+                    .at(path.display().to_string())
+                    .remedy("name a folder that `metastate fit` wrote")
+            }
+            metastate_report::Error::Damaged { path, what } => CliError::failed("E-CLI-RESULT", format!("this file {what}"))
+                .at(path.display().to_string())
+                .remedy("it was changed or damaged after `metastate fit` wrote it; fit again"),
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.inner.code, self.inner.sentence)?;
+        if let Some(place) = &self.inner.place {
+            write!(f, "\n  at: {place}")?;
+        }
+        if let Some(remedy) = &self.inner.remedy {
+            write!(f, "\n  try: {remedy}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CliError {}

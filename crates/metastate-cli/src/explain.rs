@@ -1,0 +1,83 @@
+//! `metastate explain CODE`.
+
+use crate::error::{CliError, Result};
+
+/// Codes of the library and of the command, each with what to do.
+const OWN: &[(&str, &str)] = &[
+    (
+        "E-DATA-NOT-FINITE",
+        "A NaN or an infinite number stands where a count, a probability or a weight should. The message names row and column; find out how it came there before leaving it out.",
+    ),
+    (
+        "E-DATA-NEGATIVE",
+        "A number below zero stands where only counts, probabilities or weights may stand. Differences and logarithms are no counts.",
+    ),
+    (
+        "E-DATA-ROW-SUM",
+        "A row of a transition matrix does not sum to one within 1e-8. If the numbers are counts, say --as counts; if they were rounded, divide each row by its sum.",
+    ),
+    ("E-DATA-EMPTY", "Nothing is left to work on: there are no transitions, or none between states that carry weight."),
+    ("E-DATA-ONE-STATE", "All transitions stay in one state. Most often the wrong column was named, or a filter kept one place only."),
+    ("E-DATA-SIZE", "Two things that belong together have different sizes: labels and matrix, weights and matrix, or two factors."),
+    ("E-DATA-INDEX", "An index points beyond the last state. States are numbered from 0."),
+    ("E-SETTING", "An option lies outside its range; the message says which and what is allowed."),
+    ("E-DATA-LABEL", "One label stands for two states. Labels must be distinct, otherwise nobody could tell the rows of the result apart."),
+    (
+        "E-DATA-TOO-LARGE",
+        "The work would need more memory than is allowed; this was found out before anything was allocated. The message says what to do instead.",
+    ),
+    ("E-CLI-ARGUMENT", "An option has a value that cannot be used. See metastate COMMAND --help."),
+    (
+        "E-CLI-LAMBDA",
+        "lambda, the price of a meta-state, must be chosen. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
+    ),
+    ("E-CLI-NOT-YET", "The option belongs to the documented command line and is not in this version. Nothing was written."),
+    (
+        "E-CLI-EXISTS",
+        "Something stands at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a result. An input is never overwritten.",
+    ),
+    (
+        "E-CLI-WRITE",
+        "A file could not be written. The result folder is written beside its place and renamed when whole, so no half result is left.",
+    ),
+    ("E-CLI-RESULT", "The folder is not a result of metastate fit, or one of its files is missing or damaged."),
+    (
+        "E-CLI-INPUTS-GONE",
+        "verify counts again from the inputs named in summary.json. They are not there any more, or their bytes have changed (SHA-256), so the numbers of the result could not be checked against the data.",
+    ),
+    (
+        "E-CLI-CHECKPOINT",
+        "The checkpoint is damaged: a file is missing or its checksum does not match, and so does the one before it. Remove the folder DIR.checkpoint and begin anew.",
+    ),
+    (
+        "E-CLI-RESUME",
+        "--resume continues a run with the same inputs, options and version only; otherwise the answer would be that of neither run. The message names what differs.",
+    ),
+    (
+        "E-CLI-TRUTH",
+        "--truth needs .npy files of float64: the true transition matrix, or its two factors U and V. Rows are matched to states by number when all labels are numbers, by place otherwise.",
+    ),
+    ("E-CLI-INIT", "--init RESULT needs the folder of an earlier result over exactly the same states."),
+    ("E-CLI-SIGNAL", "The operating system did not let the program listen to Ctrl-C. Without that, no checkpoint could be promised."),
+    ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
+    ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),
+    (
+        "E-CLI-INTERRUPTED",
+        "The run was stopped by Ctrl-C or SIGTERM (exit code 130). The checkpoint is kept; the same command with --resume goes on to the same answer.",
+    ),
+];
+
+/// The explanation of a code, or the list of all.
+pub fn explain(code: Option<&str>) -> Result<String> {
+    let mut all: Vec<(&str, &str)> = OWN.to_vec();
+    all.extend(metastate_ingest::codes().iter().map(|c| (c.code, c.text)));
+    all.sort_unstable();
+    let Some(code) = code else {
+        return Ok(all.iter().map(|(code, _)| *code).collect::<Vec<_>>().join("\n"));
+    };
+    let wanted = code.to_ascii_uppercase();
+    match all.iter().find(|(code, _)| *code == wanted) {
+        Some((code, text)) => Ok(format!("{code}\n\n{text}")),
+        None => Err(CliError::bad("E-CLI-CODE", format!("there is no code `{code}`")).remedy("metastate explain lists all codes")),
+    }
+}

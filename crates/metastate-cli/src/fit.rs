@@ -1,0 +1,251 @@
+//! `metastate fit`: read, solve, write.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use metastate::solve::{self, Problem, Solution};
+use metastate::{Chain, Label};
+use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
+use serde_json::{Value, json};
+
+use crate::args::{FitArgs, InputArgs, RunArgs};
+use crate::checkpoint::{Checkpoint, proof_name};
+use crate::data;
+use crate::error::{CliError, Result};
+use crate::progress::Reporter;
+use crate::stop::{Doing, Stopper};
+use crate::watch::{Watch, WatchReading};
+use crate::{settings, truth};
+
+/// What is to be done, as it was typed.
+pub struct Job {
+    /// Where from.
+    pub input: InputArgs,
+    /// What to solve.
+    pub fit: FitArgs,
+    /// How to run it.
+    pub run: RunArgs,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The command that does it again.
+    pub command: String,
+}
+
+/// Reads, solves and writes; hands back what stands in `summary.json`.
+pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summary> {
+    let start = Instant::now();
+    settings::check(&job.fit)?;
+    check_run(&job.run)?;
+    folder::tidy(&job.run.out);
+    folder::check_free(&job.run.out, job.run.force)?;
+    keep_inputs(&job.run.out, &job.input, &job.fit)?;
+
+    stopper.doing(Doing::Reading);
+    let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
+    stopper.doing(Doing::Working);
+    let chain = &loaded.chain;
+    reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
+    loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
+    let mut seconds = BTreeMap::from([("reading".to_owned(), start.elapsed().as_secs_f64())]);
+
+    let clock = Instant::now();
+    reporter.spin("lambda_max");
+    let (lambda, lambda_max) = settings::lambda(&job.fit, chain, job.seed)?;
+    seconds.insert("lambda_max".into(), clock.elapsed().as_secs_f64());
+    let (solver, start_files) = settings::solver(&job.fit, job.seed, chain)?;
+    let truth = job.fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
+    let mut inputs = loaded.inputs;
+    inputs.extend(start_files);
+    inputs.extend(truth.iter().flat_map(|(_, files)| files.iter().cloned()));
+
+    let clock = Instant::now();
+    let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
+    let mut solution = solve_or_resume(job, &problem, &solver, asked_for(job, &inputs), reporter, stopper)?;
+    if let Some((p, _)) = &truth {
+        let x = &solution.factors;
+        solution.errors.rel_re = Some(solve::errors::relative_recovery_error(chain.weights(), x, p.as_ref()));
+        solution.errors.rel_se = Some(solve::errors::relative_sampling_error(chain.weights(), chain.p(), p.as_ref()));
+    }
+    seconds.insert("solving".into(), clock.elapsed().as_secs_f64());
+    seconds.insert("total".into(), start.elapsed().as_secs_f64());
+
+    let mut hints = loaded.hints;
+    hints.extend(hints_about(&solution, lambda, lambda_max, job));
+    let summary = Summary {
+        inputs,
+        rows: loaded.rows,
+        rows_counted: loaded.rows_counted,
+        seconds,
+        hints,
+        lambda_max: Some(lambda_max),
+        ..summarise(job, chain, &solution)
+    };
+    let labels: Vec<Label> = chain.index().labels().collect();
+    let result = FitResult {
+        labels: &labels,
+        xi: chain.xi(),
+        coordinates: loaded.coordinates.as_deref(),
+        cell: loaded.cell,
+        factors: &solution.factors,
+        witness_a: &solution.witness.a,
+        witness_b: &solution.witness.b,
+        witness_mu: &solution.witness.mu,
+    };
+    reporter.spin("writing");
+    // Under the lock: a signal now waits until the folder stands.
+    let mut state = stopper.lock();
+    let summary = metastate_report::write(&job.run.out, job.run.force, summary, &result)?;
+    if let Some(checkpoint) = state.checkpoint.take() {
+        checkpoint.remove();
+    }
+    state.doing = Doing::Done;
+    reporter.clear();
+    Ok(summary)
+}
+
+fn check_run(run: &RunArgs) -> Result<()> {
+    for (name, value) in [("--checkpoint-every", Some(run.checkpoint_every)), ("--time-limit", run.time_limit)] {
+        if let Some(x) = value.filter(|x| Duration::try_from_secs_f64(*x).is_err()) {
+            return Err(CliError::bad("E-CLI-ARGUMENT", format!("{name} is {x}; it must be a number of seconds")));
+        }
+    }
+    Ok(())
+}
+
+/// No input may lie in the folder that is to be replaced.
+fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
+    let Ok(place) = out.canonicalize() else { return Ok(()) };
+    let mut names: Vec<&str> = input.inputs.iter().chain(&input.labels).chain(&input.weights).map(String::as_str).collect();
+    names.extend(fit.truth.iter().flat_map(|t| t.split(',')));
+    for name in names {
+        if Path::new(name).canonicalize().is_ok_and(|file| file.starts_with(&place)) {
+            return Err(CliError::bad("E-CLI-EXISTS", format!("the input {name} lies in the folder that would be replaced"))
+                .at(out.display().to_string())
+                .remedy("name another folder with --out"));
+        }
+    }
+    Ok(())
+}
+
+/// Everything that the answer depends on.
+fn asked_for(job: &Job, inputs: &[FileRecord]) -> Value {
+    let hashes: Vec<&str> = inputs.iter().map(|f| f.sha256.as_str()).collect();
+    json!({ "version": env!("CARGO_PKG_VERSION"), "input": job.input, "fit": job.fit, "seed": job.seed, "inputs_sha256": hashes })
+}
+
+fn solve_or_resume(
+    job: &Job,
+    problem: &Problem,
+    solver: &solve::Settings,
+    asked_for: Value,
+    reporter: &mut Reporter,
+    stopper: &Stopper,
+) -> Result<Solution> {
+    let checkpoint = Checkpoint::beside(&job.run.out, asked_for);
+    let snapshot = if job.run.resume { checkpoint.load()? } else { None };
+    match &snapshot {
+        Some(s) => reporter.say(format!("resuming at sweep {}, rank {}", s.sweeps, s.factors.rank())),
+        None if job.run.resume => reporter.say("there is no checkpoint; starting from the beginning"),
+        // Numbers must not mix with those of an older run.
+        None => checkpoint.remove(),
+    }
+    {
+        let mut state = stopper.lock();
+        state.checkpoint = Some(checkpoint);
+        state.resume_command = Some(if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) });
+    }
+    let now = Instant::now();
+    let mut watch = Watch {
+        reporter,
+        stopper,
+        deadline: job.run.time_limit.map(|s| now + Duration::from_secs_f64(s.min(1e9))),
+        every: Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX),
+        last: now,
+    };
+    Ok(match snapshot {
+        Some(snapshot) => solve::resume(problem, solver, snapshot, &mut watch)?,
+        None => solve::solve(problem, solver, &mut watch)?,
+    })
+}
+
+fn hints_about(solution: &Solution, lambda: f64, lambda_max: f64, job: &Job) -> Vec<String> {
+    let mut hints = Vec::new();
+    if lambda >= lambda_max {
+        hints.push(format!("lambda is at or above lambda_max ({lambda_max:.3e}): one meta-state is best; a smaller lambda gives more"));
+    }
+    if solution.status == solve::Status::RankCap {
+        hints.push(format!(
+            "more than {} meta-states would lower the objective; a larger lambda asks for fewer, a larger --max-rank allows more",
+            job.fit.max_rank
+        ));
+    }
+    if solution.status != solve::Status::Certified {
+        hints
+            .push(format!("not proven optimal: the answer is within {:.2e} of the best possible objective", solution.errors.certified_gap));
+    }
+    hints
+}
+
+fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
+    Summary {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        status: solution.status.as_str().to_owned(),
+        states: chain.states(),
+        transitions: chain.transitions(),
+        nonzeros: chain.nonzeros(),
+        lambda: solution.lambda,
+        lambda_max: None,
+        rank: solution.rank(),
+        objective: solution.objective.value,
+        fidelity: solution.objective.fidelity,
+        regularizer: solution.objective.regularizer,
+        lower_bound: solution.bound.value,
+        bound_proof: proof_name(solution.bound.proof).to_owned(),
+        errors: ErrorMeasures::from(&solution.errors),
+        seconds: BTreeMap::new(),
+        iterations: solution.sweeps,
+        rounds: solution.rounds,
+        seed: job.seed,
+        settings: json!({ "input": job.input, "fit": job.fit, "hard_metastates": "largest membership" }),
+        command: job.command.clone(),
+        directory: std::env::current_dir().map_or_else(|_| String::new(), |d| d.display().to_string()),
+        inputs: Vec::new(),
+        rows: 0,
+        rows_counted: 0,
+        ledger: LedgerRecord::list(chain.ledger()),
+        hints: Vec::new(),
+        files: BTreeMap::new(),
+    }
+}
+
+/// What a person wants to know, in a few lines.
+pub fn describe(s: &Summary, out: &Path) -> String {
+    let word = if s.rank == 1 { "meta-state" } else { "meta-states" };
+    let mut text = format!(
+        "{} {word} behind {} states ({} transitions, {} pairs)\nstatus {}: objective {:.9e}, certified gap {:.2e}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
+        s.rank,
+        s.states,
+        s.transitions,
+        s.nonzeros,
+        s.status,
+        s.objective,
+        s.errors.certified_gap,
+        s.lambda,
+        s.lambda / s.lambda_max.unwrap_or(f64::NAN),
+        s.iterations,
+        s.seconds.get("total").copied().unwrap_or(f64::NAN)
+    );
+    if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
+        text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
+    }
+    if !s.ledger.is_empty() {
+        text += &format!("left out, of {} rows:\n", s.rows);
+    }
+    for e in &s.ledger {
+        text += &format!("  {}: {} {}\n", e.reason, e.count, e.unit);
+    }
+    s.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
+    text + &format!("written to {}", out.display())
+}

@@ -1,0 +1,164 @@
+//! What the user sees on the way: a bar or a spinner on a terminal, a plain line every half minute otherwise.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use metastate::solve;
+use metastate_ingest::Update;
+
+/// Between two plain lines.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
+/// Between two changes of a bar.
+const BAR_INTERVAL: Duration = Duration::from_millis(60);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Quiet,
+    Plain,
+    Bars,
+}
+
+/// Tells the user how far the work is, on standard error.
+#[derive(Debug)]
+pub struct Reporter {
+    mode: Mode,
+    bar: ProgressBar,
+    phase: &'static str,
+    phase_start: Instant,
+    phase_start_count: u64,
+    last: Instant,
+}
+
+impl Reporter {
+    /// Quiet, or as the terminal allows.
+    pub fn new(quiet: bool) -> Self {
+        let mode = match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Mode::Quiet,
+            (false, true) => Mode::Bars,
+            (false, false) => Mode::Plain,
+        };
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let now = Instant::now();
+        Reporter { mode, bar, phase: "", phase_start: now, phase_start_count: 0, last: now }
+    }
+
+    /// The bar, for those who must clear it from another thread.
+    pub fn bar(&self) -> ProgressBar {
+        self.bar.clone()
+    }
+
+    /// One line, unless quiet.
+    pub fn say(&self, line: impl AsRef<str>) {
+        if self.mode != Mode::Quiet {
+            self.bar.suspend(|| eprintln!("{}", line.as_ref()));
+        }
+    }
+
+    /// Clears the bar.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn enter(&mut self, phase: &'static str, total: Option<u64>, count: u64) {
+        if self.phase == phase {
+            return;
+        }
+        (self.phase, self.phase_start, self.phase_start_count) = (phase, Instant::now(), count);
+        if self.mode != Mode::Bars {
+            return;
+        }
+        let style = match total {
+            Some(total) => {
+                self.bar.set_length(total);
+                "{prefix:>10} [{bar:28}] {bytes}/{total_bytes} {bytes_per_sec}, ETA {eta}  {wide_msg}"
+            }
+            None => "{prefix:>10} {spinner} {elapsed}  {wide_msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            self.bar.set_style(style.progress_chars("=> "));
+        }
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.reset();
+        self.bar.set_prefix(phase);
+        if total.is_none() {
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+        } else {
+            self.bar.disable_steady_tick();
+        }
+    }
+
+    /// Whether it is time to say something.
+    fn due(&mut self) -> bool {
+        let interval = match self.mode {
+            Mode::Quiet => return false,
+            Mode::Plain => PLAIN_INTERVAL,
+            Mode::Bars => BAR_INTERVAL,
+        };
+        let due = self.last.elapsed() >= interval;
+        if due {
+            self.last = Instant::now();
+        }
+        due
+    }
+
+    fn rate(&self, count: u64) -> f64 {
+        (count - self.phase_start_count.min(count)) as f64 / self.phase_start.elapsed().as_secs_f64().max(1e-9)
+    }
+
+    /// A phase without numbers.
+    pub fn spin(&mut self, phase: &'static str) {
+        self.enter(phase, None, 0);
+        if self.mode == Mode::Bars {
+            self.bar.set_message("");
+        }
+    }
+
+    /// From the reader.
+    pub fn reading(&mut self, u: &Update) {
+        self.enter(u.phase.name(), Some(u.total_bytes), u.rows);
+        if !self.due() {
+            return;
+        }
+        let rows = format!("{} rows, {:.3e}/s", u.rows, self.rate(u.rows));
+        match self.mode {
+            Mode::Bars => {
+                self.bar.set_position(u.bytes);
+                self.bar.set_message(rows);
+            }
+            _ => eprintln!("{}: {} of {} bytes, {rows}", u.phase.name(), u.bytes, u.total_bytes),
+        }
+    }
+
+    /// From the solver. `left` is what the time limit leaves.
+    pub fn solving(&mut self, p: &solve::Progress, left: Option<Duration>) {
+        let phase = match p.phase {
+            solve::Phase::Relaxing => "relaxing",
+            solve::Phase::Solving => "solving",
+            solve::Phase::Checking => "checking",
+            solve::Phase::Certifying => "certifying",
+        };
+        self.enter(phase, None, p.sweep as u64);
+        if !self.due() {
+            return;
+        }
+        let mut text = format!("rank {}", p.rank);
+        if p.objective.is_finite() {
+            let rate = self.rate(p.sweep as u64);
+            text +=
+                &format!(", round {}, sweep {} ({rate:.1}/s), objective {:.9e}, gap {:.2e}", p.round + 1, p.sweep, p.objective, p.gap());
+        } else {
+            text += &format!(", lower bound {:.9e}", p.lower_bound);
+        }
+        if let Some(errors) = &p.local {
+            text += &format!(", KKT {:.1e}", errors.worst());
+        }
+        if let Some(left) = left {
+            text += &format!(", at most {} s more", left.as_secs());
+        }
+        match self.mode {
+            Mode::Bars => self.bar.set_message(text),
+            _ => eprintln!("{phase}: {text}"),
+        }
+    }
+}

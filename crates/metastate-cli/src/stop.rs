@@ -1,0 +1,116 @@
+//! Ctrl-C and SIGTERM: within a second the latest safe point is on disk and the process is gone.
+//!
+//! The solver may be in the middle of a long product, so the thread that receives the signal does the work itself: safe points
+//! are kept in memory as they come by. One lock guards them, the checkpoint files and the result folder, so nothing is cut in two.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+
+use crate::checkpoint::{Checkpoint, Kept};
+use crate::error::{CliError, INTERRUPTED, Result};
+
+/// The reader is given this long to end by itself and remove its temporary files.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// What the main thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// Reading inputs: looks at [`Stopper::asked`] itself.
+    Reading,
+    /// Anything that may be left at any moment.
+    Working,
+    /// The work is done and written.
+    Done,
+}
+
+/// What must be looked after when the process is to end.
+#[derive(Debug)]
+pub struct State {
+    /// What the main thread is doing.
+    pub doing: Doing,
+    /// The latest safe point, and whether it is on disk.
+    pub latest: Option<Kept>,
+    /// Where checkpoints go.
+    pub checkpoint: Option<Checkpoint>,
+    /// How to go on after an interruption.
+    pub resume_command: Option<String>,
+    bar: Option<ProgressBar>,
+}
+
+/// Shared by the main thread and the thread that receives signals.
+#[derive(Debug, Clone)]
+pub struct Stopper {
+    asked: Arc<AtomicBool>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Stopper {
+    /// Listens from now on.
+    pub fn listen(bar: ProgressBar) -> Result<Self> {
+        let state = State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, bar: Some(bar) };
+        let stopper = Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)) };
+        let receiver = stopper.clone();
+        ctrlc::set_handler(move || receiver.receive())
+            .map_err(|e| CliError::failed("E-CLI-SIGNAL", format!("signals cannot be received ({e})")))?;
+        Ok(stopper)
+    }
+
+    /// Whether a signal came.
+    pub fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// The state, for one reader or writer at a time.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere does not make the safe point wrong.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what the main thread is doing.
+    pub fn doing(&self, doing: Doing) {
+        self.lock().doing = doing;
+    }
+
+    fn receive(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+        let start = Instant::now();
+        while self.lock().doing == Doing::Reading && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut state = self.lock();
+        if state.doing == Doing::Done {
+            return;
+        }
+        if let Some(bar) = state.bar.take() {
+            bar.finish_and_clear();
+        }
+        eprintln!("{}", state.save());
+        std::process::exit(i32::from(INTERRUPTED));
+    }
+}
+
+impl State {
+    /// Writes the latest safe point, if it is not on disk, and says how to go on.
+    fn save(&mut self) -> CliError {
+        let State { latest, checkpoint, resume_command, .. } = self;
+        let (Some(checkpoint), Some(command)) = (checkpoint, resume_command) else {
+            return CliError::interrupted("interrupted; nothing was written");
+        };
+        if let Some(kept) = latest
+            && !kept.on_disk
+        {
+            match checkpoint.write(kept) {
+                Ok(()) => kept.on_disk = true,
+                Err(e) => return CliError::interrupted(format!("interrupted, and the checkpoint could not be written: {e}")),
+            }
+        }
+        if !checkpoint.written() {
+            return CliError::interrupted("interrupted before the first safe point; nothing was written")
+                .remedy("run the same command again");
+        }
+        CliError::interrupted("interrupted; the checkpoint is kept").at(checkpoint.place().display().to_string()).remedy(command.clone())
+    }
+}

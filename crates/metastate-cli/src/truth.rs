@@ -1,0 +1,64 @@
+//! `--truth`: the true chain, brought into the order of the states.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use metastate::{Chain, DenseOperator, Label, LowRankOperator, Mat, Operator};
+use metastate_report::npz::read_npy;
+use metastate_report::{FileRecord, hash};
+
+use crate::error::{CliError, Result};
+
+/// The true P over the states of the chain.
+pub fn load(text: &str, chain: &Chain) -> Result<(Arc<dyn Operator>, Vec<FileRecord>)> {
+    let names: Vec<&str> = text.split(',').collect();
+    let mut files = Vec::new();
+    let mut matrix = |name: &str| -> Result<Mat> {
+        let (bytes, sha256) = hash::of_file(Path::new(name)).map_err(|e| bad(name, e.to_string()))?;
+        files.push(FileRecord { name: name.to_owned(), role: "truth".into(), bytes, sha256 });
+        let array = read_npy(Path::new(name)).map_err(|e| bad(name, e.to_string()))?;
+        array.into_matrix().ok_or_else(|| bad(name, "it is no matrix".into()))
+    };
+    let operator: Arc<dyn Operator> = match names[..] {
+        [p] => {
+            let p = matrix(p)?;
+            let rows = rows_of(chain, p.rows(), names[0])?;
+            if p.cols() != p.rows() {
+                return Err(bad(names[0], format!("it is {} x {}, not square", p.rows(), p.cols())));
+            }
+            Arc::new(DenseOperator::new(Mat::from_fn(rows.len(), rows.len(), |i, j| p[(rows[i], rows[j])]))?)
+        }
+        [u, v] => {
+            let (u, v) = (matrix(u)?, matrix(v)?);
+            if (u.rows(), u.cols()) != (v.rows(), v.cols()) {
+                return Err(bad(text, format!("U is {} x {}, V is {} x {}", u.rows(), u.cols(), v.rows(), v.cols())));
+            }
+            let rows = rows_of(chain, u.rows(), names[0])?;
+            let pick = |m: &Mat| Mat::from_fn(rows.len(), m.cols(), |i, j| m[(rows[i], j)]);
+            Arc::new(LowRankOperator::new(pick(&u), pick(&v))?)
+        }
+        _ => return Err(bad(text, "one or two files are needed".into())),
+    };
+    Ok((operator, files))
+}
+
+/// Row of each state in the truth: its label when all labels are row numbers, else its place.
+fn rows_of(chain: &Chain, rows: usize, file: &str) -> Result<Vec<usize>> {
+    let by_number = |label: Label| match label {
+        Label::Integer(n) => usize::try_from(n).ok().filter(|n| *n < rows),
+        Label::Text(_) => None,
+    };
+    if let Some(found) = chain.index().labels().map(by_number).collect::<Option<Vec<usize>>>() {
+        return Ok(found);
+    }
+    if rows == chain.states() {
+        return Ok((0..rows).collect());
+    }
+    Err(bad(file, format!("it has {rows} rows and the chain has {} states", chain.states())))
+}
+
+fn bad(file: &str, why: String) -> CliError {
+    CliError::bad("E-CLI-TRUTH", format!("this cannot be used as the true chain: {why}"))
+        .at(file)
+        .remedy("give one square .npy of float64, or two of the same shape as U.npy,V.npy")
+}

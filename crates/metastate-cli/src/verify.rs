@@ -1,0 +1,230 @@
+//! `metastate verify`: every number of a result, computed anew from its files and its inputs.
+
+use std::path::Path;
+
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use metastate::verify::{Reported, Witness, compare, recompute};
+use metastate_report::{LedgerRecord, Loaded, Summary, Zones, hash, number};
+use serde::Serialize;
+
+use crate::args::{FitArgs, InputArgs};
+use crate::error::{CliError, Result};
+use crate::progress::Reporter;
+use crate::stop::{Doing, Stopper};
+use crate::watch::WatchReading;
+use crate::{data, settings, truth};
+
+/// A table of K or of masses is computed by other sums in another order; it may differ by rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// One line of the table.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    name: String,
+    reported: String,
+    recomputed: String,
+    agrees: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    result: String,
+    /// Whether every claim stands.
+    pub agrees: bool,
+    checks: Vec<Line>,
+}
+
+impl Outcome {
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut table = Table::new();
+        table.load_preset(NOTHING).set_header(["", "reported", "recomputed", "agrees"]);
+        for line in &self.checks {
+            table.add_row([line.name.as_str(), &line.reported, &line.recomputed, if line.agrees { "yes" } else { "NO" }]);
+        }
+        let failed = self.checks.iter().filter(|c| !c.agrees).count();
+        let verdict = match failed {
+            0 => format!("all {} checks of {} agree", self.checks.len(), self.result),
+            n => format!("{n} of {} checks of {} DO NOT agree", self.checks.len(), self.result),
+        };
+        format!("{table}\n{verdict}")
+    }
+}
+
+#[derive(Default)]
+struct Checks(Vec<Line>);
+
+impl Checks {
+    fn add(&mut self, name: &str, reported: impl ToString, recomputed: impl ToString, agrees: bool) {
+        self.0.push(Line { name: name.to_owned(), reported: reported.to_string(), recomputed: recomputed.to_string(), agrees });
+    }
+
+    fn same<T: PartialEq + ToString>(&mut self, name: &str, reported: T, recomputed: T) {
+        let agrees = reported == recomputed;
+        self.add(name, reported, recomputed, agrees);
+    }
+
+    /// For tables: told by the first place that differs.
+    fn table(&mut self, name: &str, difference: Option<String>) {
+        let found = difference.clone().unwrap_or_else(|| "the same".to_owned());
+        self.add(name, "as in the file", found, difference.is_none());
+    }
+}
+
+/// Rereads, recounts, recomputes.
+pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<Outcome> {
+    let result = metastate_report::load(folder)?;
+    let summary = &result.summary;
+    let unreadable = |e: serde_json::Error| {
+        CliError::failed("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})")).at(folder.display().to_string())
+    };
+    let input: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
+    let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
+    find_inputs(summary)?;
+
+    let mut checks = Checks::default();
+    checks.table("files", result.changed.first().map(|name| format!("{name} was changed")));
+    stopper.doing(Doing::Reading);
+    let data = data::load(&input, &fit, &mut WatchReading { reporter, stopper })?;
+    stopper.doing(Doing::Working);
+    let chain = &data.chain;
+    let recorded: Vec<_> = summary.inputs.iter().filter(|f| f.role == "data").collect();
+    checks.table("inputs", (!data.inputs.iter().eq(recorded)).then(|| "other files were read".to_owned()));
+    checks.same("states", summary.states, chain.states());
+    checks.same("transitions", summary.transitions, chain.transitions());
+    checks.same("nonzeros", summary.nonzeros, chain.nonzeros());
+    checks.same("rows", summary.rows, data.rows);
+    checks.same("rows_counted", summary.rows_counted, data.rows_counted);
+    checks.table("ledger", (summary.ledger != LedgerRecord::list(chain.ledger())).then(|| "other entries".to_owned()));
+    checks.table("xi", (result.xi != chain.xi()).then(|| "other weights".to_owned()));
+    let labels: Vec<String> = chain.index().labels().map(|l| l.to_string()).collect();
+    checks.table("states.csv", states_table(&result, &labels, data.coordinates.as_deref()));
+    checks.table("latent.csv", latent_table(&result));
+    checks.table("metastates.csv", metastates_table(&result));
+
+    reporter.spin("verifying");
+    let (lambda, lambda_max) = settings::lambda(&fit, chain, summary.seed)?;
+    checks.same("lambda", summary.lambda, lambda);
+    checks.same("lambda_max", summary.lambda_max.unwrap_or(f64::NAN), lambda_max);
+    let truth = fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
+    let (a, b, mu) = &result.witness;
+    let found = recompute(
+        chain.p(),
+        chain.weights(),
+        summary.lambda,
+        &result.factors.u,
+        &result.factors.v,
+        Some(Witness { a, b, mu }),
+        truth.as_ref().map(|(p, _)| p.as_ref()),
+        summary.seed,
+    )
+    .map_err(|e| {
+        CliError::failed("E-CLI-RESULT", format!("the factors cannot be those of these data: {e}")).at(folder.display().to_string())
+    })?;
+    for c in compare(&reported(summary), &found) {
+        checks.add(c.name, number(c.reported), number(c.recomputed), c.agrees);
+    }
+    // Only a gap that was reached may be called certified.
+    let allowed = summary.status != "certified" || found.certified_gap <= fit.gap + slack(found.bound_norm);
+    checks.add("status", &summary.status, if allowed { "allowed" } else { "the gap was not reached" }, allowed);
+    reporter.clear();
+    let agrees = checks.0.iter().all(|c| c.agrees);
+    Ok(Outcome { result: folder.display().to_string(), agrees, checks: checks.0 })
+}
+
+/// What a bound proven more loosely here explains, as in the comparison of gaps.
+fn slack(bound_norm: f64) -> f64 {
+    1e-7 + 2.0 * (bound_norm - 1.0).max(0.0)
+}
+
+fn reported(s: &Summary) -> Reported {
+    Reported {
+        rank: Some(s.rank),
+        fidelity: Some(s.fidelity),
+        regularizer: Some(s.regularizer),
+        objective: Some(s.objective),
+        rel_le1: Some(s.errors.rel_le1),
+        rel_le2: Some(s.errors.rel_le2),
+        ge: Some(s.errors.ge),
+        rel_dg: Some(s.errors.rel_dg),
+        lower_bound: Some(s.lower_bound),
+        certified_gap: Some(s.errors.certified_gap),
+        rel_re: s.errors.rel_re,
+        rel_se: s.errors.rel_se,
+    }
+}
+
+/// The inputs must be where they were, seen from here or from where the fit was run, with the same bytes.
+fn find_inputs(summary: &Summary) -> Result<()> {
+    let missing = |base: &Path| {
+        let changed = |f: &&metastate_report::FileRecord| {
+            hash::of_file(&base.join(&f.name)).map_or(true, |found| found != (f.bytes, f.sha256.clone()))
+        };
+        summary.inputs.iter().find(changed).map(|f| f.name.clone())
+    };
+    let Some(name) = missing(Path::new(".")) else { return Ok(()) };
+    let then = Path::new(&summary.directory);
+    if missing(then).is_none() && std::env::set_current_dir(then).is_ok() {
+        return Ok(());
+    }
+    Err(CliError::failed(
+        "E-CLI-INPUTS-GONE",
+        "this input is not there any more, or its bytes have changed, so that objective, errors, gap and tables could not be rechecked",
+    )
+    .at(name)
+    .remedy(format!("put the inputs back where they were (then: {})", summary.directory)))
+}
+
+/// Labels, weights, memberships, hard meta-states and coordinates, each exactly.
+fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, f64)]>) -> Option<String> {
+    let u = &result.factors.u;
+    let zones = Zones::by_membership(u, &result.xi);
+    let rows = result.states.get(1..).unwrap_or_default();
+    if rows.len() != labels.len() || rows.len() != u.rows() || result.xi.len() != rows.len() {
+        return Some(format!("{} rows for {} states", rows.len(), labels.len()));
+    }
+    for (i, row) in rows.iter().enumerate() {
+        let mut expected = vec![labels[i].clone(), number(result.xi[i]), (zones.metastate[i] + 1).to_string()];
+        expected.extend(u.row(i).iter().map(|x| number(*x)));
+        expected.extend(coordinates.iter().flat_map(|c| [number(c[i].0), number(c[i].1)]));
+        if let Some(k) = (0..expected.len().max(row.len())).find(|&k| expected.get(k) != row.get(k)) {
+            return Some(format!("row {}, field {}", i + 1, k + 1));
+        }
+    }
+    None
+}
+
+/// K = V^T U, summed in plain loops.
+fn latent_table(result: &Loaded) -> Option<String> {
+    let (u, v) = (&result.factors.u, &result.factors.v);
+    let rows = result.latent.get(1..).unwrap_or_default();
+    if rows.len() != u.cols() || u.rows() != v.rows() || v.cols() != u.cols() {
+        return Some(format!("{} rows for rank {}", rows.len(), u.cols()));
+    }
+    for (j, row) in rows.iter().enumerate() {
+        for k in 0..u.cols() {
+            let expected: f64 = (0..u.rows()).map(|i| v[(i, j)] * u[(i, k)]).sum();
+            if !near(row.get(k + 1), expected) {
+                return Some(format!("row {}, column {}", j + 1, k + 1));
+            }
+        }
+    }
+    None
+}
+
+/// Sizes and masses.
+fn metastates_table(result: &Loaded) -> Option<String> {
+    let zones = Zones::by_membership(&result.factors.u, &result.xi);
+    let rows = result.metastates.get(1..).unwrap_or_default();
+    if rows.len() != zones.sizes.len() {
+        return Some(format!("{} rows for rank {}", rows.len(), zones.sizes.len()));
+    }
+    let wrong = |(j, row): (usize, &Vec<String>)| row.get(1) != Some(&zones.sizes[j].to_string()) || !near(row.get(2), zones.masses[j]);
+    rows.iter().enumerate().position(wrong).map(|j| format!("row {}", j + 1))
+}
+
+fn near(field: Option<&String>, expected: f64) -> bool {
+    field.and_then(|f| f.parse::<f64>().ok()).is_some_and(|x| (x - expected).abs() <= ROUNDING * expected.abs().max(1.0))
+}

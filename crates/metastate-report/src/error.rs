@@ -1,0 +1,44 @@
+//! Why a folder could not be written or read.
+
+use std::path::{Path, PathBuf};
+
+/// A refusal, with the file it is about.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The place is taken.
+    #[error("there is something at {} already", .0.display())]
+    Exists(PathBuf),
+    /// The operating system said no.
+    #[error("{} cannot be {doing} ({cause})", .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// "read" or "written".
+        doing: &'static str,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The file is there and is not what it should be.
+    #[error("{} {what}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// "ends too early", ...
+        what: String,
+    },
+}
+
+/// The result of everything here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+pub(crate) fn reading(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
+    move |cause| Error::Io { path: path.to_owned(), doing: "read", cause }
+}
+
+pub(crate) fn writing(path: &Path) -> impl Fn(std::io::Error) -> Error + '_ {
+    move |cause| Error::Io { path: path.to_owned(), doing: "written", cause }
+}
+
+pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Error {
+    Error::Damaged { path: path.to_owned(), what: what.into() }
+}

@@ -1,0 +1,21 @@
+//! The result folder: what a fit leaves behind, and how it is read again.
+//!
+//! A folder appears whole or not at all: see [`folder`]. Arrays are NumPy's (`.npz`), tables are CSV and Parquet, everything
+//! else stands in `summary.json`. The bytes of `factors.npz` and `states.csv` depend on the numbers alone.
+
+mod error;
+pub mod folder;
+mod geojson;
+pub mod hash;
+mod load;
+pub mod npz;
+mod parquet_table;
+mod result;
+mod summary;
+mod tables;
+
+pub use error::{Error, Result};
+pub use load::{Loaded, load};
+pub use result::{FitResult, Zones, write};
+pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
+pub use tables::{csv_field, number, parse_csv};

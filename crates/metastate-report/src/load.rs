@@ -1,0 +1,81 @@
+//! Reads a result folder again. Everything in it may have been changed: nothing is taken on trust.
+
+use std::path::Path;
+
+use metastate::Mat;
+use metastate::solve::Factors;
+
+use crate::error::{Result, damaged, reading};
+use crate::hash;
+use crate::npz::{Array, read_npz};
+use crate::summary::{SCHEMA, Summary};
+use crate::tables::parse_csv;
+
+/// A result as its files tell it.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// `summary.json`.
+    pub summary: Summary,
+    /// U and V.
+    pub factors: Factors,
+    /// Share of each state.
+    pub xi: Vec<f64>,
+    /// The dual point: left factor, right factor, multipliers.
+    pub witness: (Mat, Mat, Vec<f64>),
+    /// `states.csv`, header included.
+    pub states: Vec<Vec<String>>,
+    /// `latent.csv`, header included.
+    pub latent: Vec<Vec<String>>,
+    /// `metastates.csv`, header included.
+    pub metastates: Vec<Vec<String>>,
+    /// Files whose bytes are not those that the summary names.
+    pub changed: Vec<String>,
+}
+
+/// Reads all files of a result.
+pub fn load(folder: &Path) -> Result<Loaded> {
+    let path = folder.join("summary.json");
+    let text = std::fs::read_to_string(&path).map_err(reading(&path))?;
+    let summary: Summary = serde_json::from_str(&text).map_err(|e| damaged(&path, format!("is no summary of a result ({e})")))?;
+    if summary.schema != SCHEMA {
+        return Err(damaged(&path, format!("has the schema `{}`; this version reads `{SCHEMA}`", summary.schema)));
+    }
+    let [u, v, xi] = arrays(&folder.join("factors.npz"), ["U", "V", "xi"])?;
+    let [a, b, mu] = arrays(&folder.join("certificate.npz"), ["a", "b", "mu"])?;
+    let matrix = |array: Array, file: &str| {
+        let name = array.name.clone();
+        array.into_matrix().ok_or_else(|| damaged(&folder.join(file), format!("holds an array `{name}` that is no matrix")))
+    };
+    let mut changed = Vec::new();
+    for (name, sha256) in &summary.files {
+        // A name from the file must not lead out of the folder.
+        let plain = Path::new(name).components().count() == 1 && !name.contains("..");
+        if !plain || hash::of_file(&folder.join(name))?.1 != *sha256 {
+            changed.push(name.clone());
+        }
+    }
+    Ok(Loaded {
+        factors: Factors { u: matrix(u, "factors.npz")?, v: matrix(v, "factors.npz")? },
+        xi: xi.data,
+        witness: (matrix(a, "certificate.npz")?, matrix(b, "certificate.npz")?, mu.data),
+        states: table(&folder.join("states.csv"))?,
+        latent: table(&folder.join("latent.csv"))?,
+        metastates: table(&folder.join("metastates.csv"))?,
+        changed,
+        summary,
+    })
+}
+
+fn arrays<const N: usize>(path: &Path, names: [&str; N]) -> Result<[Array; N]> {
+    let all = read_npz(path)?;
+    let mut found = Vec::new();
+    for name in names {
+        found.push(all.iter().find(|a| a.name == name).cloned().ok_or_else(|| damaged(path, format!("holds no array `{name}`")))?);
+    }
+    found.try_into().map_err(|_| damaged(path, "holds other arrays"))
+}
+
+fn table(path: &Path) -> Result<Vec<Vec<String>>> {
+    let text = std::fs::read_to_string(path).map_err(reading(path))?;
+    parse_csv(&text).ok_or_else(|| damaged(path, "has a quote that is never closed"))
+}

@@ -1,0 +1,38 @@
+//! `states.parquet`: the table of states, typed.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use crate::result::{FitResult, Zones};
+
+/// The same columns as `states.csv`.
+pub(crate) fn states(result: &FitResult, zones: &Zones) -> Result<Vec<u8>, String> {
+    let column = |values: &mut dyn Iterator<Item = f64>| -> ArrayRef { Arc::new(Float64Array::from_iter_values(values)) };
+    let labels: StringArray = result.labels.iter().map(|l| Some(l.to_string())).collect();
+    let metastates = UInt32Array::from_iter_values(zones.metastate.iter().map(|&j| j as u32 + 1));
+    let mut columns: Vec<(String, ArrayRef)> = vec![
+        ("label".into(), Arc::new(labels)),
+        ("weight".into(), column(&mut result.xi.iter().copied())),
+        ("metastate".into(), Arc::new(metastates)),
+    ];
+    let u = &result.factors.u;
+    for j in 0..u.cols() {
+        columns.push((format!("membership_{}", j + 1), column(&mut (0..u.rows()).map(|i| u[(i, j)]))));
+    }
+    if let Some(coordinates) = result.coordinates {
+        columns.push(("lon".into(), column(&mut coordinates.iter().map(|c| c.0))));
+        columns.push(("lat".into(), column(&mut coordinates.iter().map(|c| c.1))));
+    }
+    let batch = RecordBatch::try_from_iter(columns).map_err(|e| e.to_string())?;
+    let level = ZstdLevel::try_new(3).map_err(|e| e.to_string())?;
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).map_err(|e| e.to_string())?;
+    writer.write(&batch).map_err(|e| e.to_string())?;
+    writer.close().map_err(|e| e.to_string())?;
+    Ok(bytes)
+}

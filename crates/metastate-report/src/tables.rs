@@ -1,0 +1,128 @@
+//! The CSV tables. Numbers are written with the fewest digits that give them back exactly.
+
+use std::fmt::Write;
+
+use metastate::Mat;
+
+use crate::result::{FitResult, Zones};
+
+/// Anchor states and destinations named for each meta-state.
+const NAMED: usize = 5;
+
+/// A number with as many digits as it takes to read it back bit for bit.
+pub fn number(x: f64) -> String {
+    format!("{x:?}")
+}
+
+/// A text as a field: quoted where it must be.
+pub fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// The rows of a CSV text, quotes undone. `None` when a quote is never closed.
+pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
+    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        match (quoted, c) {
+            (true, '"') if letters.peek() == Some(&'"') => field.extend(letters.next()),
+            (_, '"') => quoted = !quoted,
+            (false, ',') => row.push(std::mem::take(&mut field)),
+            (false, '\n') => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            (false, '\r') => {}
+            _ => field.push(c),
+        }
+    }
+    if !field.is_empty() || !row.is_empty() {
+        row.push(field);
+        rows.push(row);
+    }
+    if quoted { None } else { Some(rows) }
+}
+
+/// `label, weight, metastate, membership_1..s`, and `lon, lat` where they are known.
+pub(crate) fn states(result: &FitResult, zones: &Zones) -> String {
+    let u = &result.factors.u;
+    let mut out = String::from("label,weight,metastate");
+    (1..=u.cols()).for_each(|j| push(&mut out, format_args!(",membership_{j}")));
+    out.push_str(if result.coordinates.is_some() { ",lon,lat\n" } else { "\n" });
+    for (i, label) in result.labels.iter().enumerate() {
+        push(&mut out, format_args!("{},{:?},{}", csv_field(&label.to_string()), result.xi[i], zones.metastate[i] + 1));
+        u.row(i).iter().for_each(|x| push(&mut out, format_args!(",{x:?}")));
+        if let Some((lon, lat)) = result.coordinates.map(|c| c[i]) {
+            push(&mut out, format_args!(",{lon:?},{lat:?}"));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Size, mass, anchor states (largest membership, then weight) and top destinations with their shares.
+pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
+    let (u, v) = (&result.factors.u, &result.factors.v);
+    let named = NAMED.min(u.rows());
+    let mut out = String::from("metastate,size,mass");
+    (1..=named).for_each(|k| push(&mut out, format_args!(",anchor_{k}")));
+    (1..=named).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
+    out.push('\n');
+    for j in 0..u.cols() {
+        push(&mut out, format_args!("{},{},{:?}", j + 1, zones.sizes[j], zones.masses[j]));
+        for i in largest(u.rows(), named, |i| (u[(i, j)], result.xi[i])) {
+            push(&mut out, format_args!(",{}", csv_field(&result.labels[i].to_string())));
+        }
+        for i in largest(v.rows(), named, |i| (v[(i, j)], result.xi[i])) {
+            push(&mut out, format_args!(",{},{:?}", csv_field(&result.labels[i].to_string()), v[(i, j)]));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// K = V^T U: a step of the chain on meta-states.
+pub(crate) fn latent(k: &Mat) -> String {
+    let mut out = String::from("metastate");
+    (1..=k.cols()).for_each(|j| push(&mut out, format_args!(",to_{j}")));
+    out.push('\n');
+    for i in 0..k.rows() {
+        push(&mut out, format_args!("{}", i + 1));
+        k.row(i).iter().for_each(|x| push(&mut out, format_args!(",{x:?}")));
+        out.push('\n');
+    }
+    out
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments) {
+    // Writing to a String cannot fail.
+    let _ = out.write_fmt(text);
+}
+
+/// The rows with the largest keys, in falling order; ties by row.
+fn largest(rows: usize, count: usize, key: impl Fn(usize) -> (f64, f64)) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    let falling = |a: &usize, b: &usize| {
+        let ((a1, a2), (b1, b2)) = (key(*a), key(*b));
+        b1.total_cmp(&a1).then(b2.total_cmp(&a2)).then(a.cmp(b))
+    };
+    if count < rows {
+        order.select_nth_unstable_by(count, falling);
+        order.truncate(count);
+    }
+    order.sort_by(falling);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back() {
+        let fields = ["a", "-73.987,40.750", "say \"x\"", "", "two\nlines"];
+        let line: Vec<String> = fields.iter().map(|f| csv_field(f)).collect();
+        assert_eq!(parse_csv(&format!("{}\n", line.join(","))).unwrap(), [fields]);
+        assert!(parse_csv("a,\"b\n").is_none());
+    }
+}
