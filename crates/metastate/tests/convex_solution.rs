@@ -1,0 +1,39 @@
+//! The solver against an independent solution of the relaxation: its bound below, its objective above, on random instances.
+
+mod common;
+mod nuclear;
+
+use common::{Stream, formed, solved};
+use metastate::solve::{Problem, Settings, StopRule};
+use metastate::{DenseOperator, Operator};
+
+#[test]
+fn the_relaxation_lies_between_bound_and_objective() {
+    let d = 10;
+    let mut stream = Stream(21);
+    for instance in 0..4 {
+        let operator = DenseOperator::new(stream.stochastic(d, d)).unwrap();
+        let weights: Vec<f64> = (0..d).map(|_| 0.3 + stream.next()).collect();
+        let entries = formed(&operator);
+        let p = faer::Mat::from_fn(operator.states(), d, |i, j| entries[(i, j)]);
+        for lambda in [0.5, 0.05, 0.005] {
+            let relaxed = nuclear::solve(&p, &weights, lambda, 4000);
+            assert!((relaxed.upper - relaxed.lower) / relaxed.upper < 1e-9, "the relaxation is not solved");
+            let problem = Problem::new(&operator, &weights, lambda).unwrap();
+            let settings = Settings { stop: StopRule::Certificate { gap: 1e-6 }, max_rank: 20, max_sweeps: 1000, ..Settings::default() };
+            let solution = solved(&problem, &settings);
+            let (bound, objective) = (solution.bound.value, solution.objective.value);
+            println!(
+                "instance {instance}, lambda {lambda}: bound {:.1e} below L, objective {:.1e} above L, rank {}, {}",
+                1.0 - bound / relaxed.upper,
+                objective / relaxed.lower - 1.0,
+                solution.rank(),
+                solution.status.as_str()
+            );
+            assert!(relaxed.lower * (1.0 - 1e-8) <= objective, "{objective:e} lies below {:e}", relaxed.lower);
+            assert!(bound <= relaxed.upper * (1.0 + 1e-8), "{bound:e} lies above {:e}", relaxed.upper);
+            // And the bound is no idle one: its relaxation is solved, too.
+            assert!(bound >= relaxed.lower * (1.0 - 1e-3), "{bound:e} is far below {:e}", relaxed.lower);
+        }
+    }
+}
