@@ -200,11 +200,18 @@ fn a_resumed_run_ends_at_the_same_bits() {
         let n = record.snapshots.len();
         println!("{name}: {n} safe points, {:?}, rank {}, {} sweeps", whole.status, whole.rank(), whole.sweeps);
         assert!(n >= 1, "{name}");
-        let mut picks = vec![0, n / 3, n / 2, n - 1];
-        picks.dedup();
+        // A few, and all that lie within a local solve.
+        let within = (0..n).filter(|&k| !record.snapshots[k].values.is_empty());
+        let picks: std::collections::BTreeSet<usize> = [0, n / 3, n / 2, n - 1].into_iter().chain(within).collect();
         for k in picks {
-            let again = resume(&problem, &settings, record.snapshots[k].clone(), &mut Silent).unwrap();
+            let mut rest = Record::default();
+            let again = resume(&problem, &settings, record.snapshots[k].clone(), &mut rest).unwrap();
             assert_same_bits(&whole, &again, &format!("{name}, from safe point {k} of {n}"));
+            // The way there is the same, too.
+            assert_eq!(rest.snapshots.len(), n - k, "{name}, from safe point {k}");
+            for (a, b) in record.snapshots[k..].iter().zip(&rest.snapshots) {
+                assert!(a.factors == b.factors && a.values == b.values && (a.round, a.sweeps) == (b.round, b.sweeps), "{name}, from {k}");
+            }
         }
         if name == "fast" {
             assert!(n > 3 && record.events.iter().any(|e| matches!(e, Event::Appended { .. })), "{:?}", record.events);
@@ -268,6 +275,23 @@ fn split_columns_are_merged_without_changing_x() {
     verified(&problem, &solution);
     assert!(solution.rank() < 7, "{:?}", record.events);
     assert!(record.events.iter().any(|e| matches!(e, Event::Removed { from: 7, .. })), "{:?}", record.events);
+}
+
+#[test]
+fn rows_sum_to_one_when_columns_go() {
+    let x = Stream(20).factors(30, 5);
+    let mut shorter = x.clone();
+    shorter.keep_columns(&[4, 1]);
+    for i in 0..30 {
+        let sum = x.u[(i, 4)] + x.u[(i, 1)];
+        assert!((shorter.u[(i, 0)] - x.u[(i, 4)] / sum).abs() < 1e-15 && (shorter.u[(i, 1)] - x.u[(i, 1)] / sum).abs() < 1e-15);
+        assert_eq!(shorter.v.row(i), [x.v[(i, 4)], x.v[(i, 1)]]);
+    }
+    // A state that belonged to the lost columns alone belongs to all that stay alike.
+    let mut lonely = x;
+    lonely.u.row_mut(3).copy_from_slice(&[1.0, 0.0, 0.0, 0.0, 0.0]);
+    lonely.keep_columns(&[1, 2]);
+    assert_eq!(lonely.u.row(3), [0.5, 0.5]);
 }
 
 fn distance(a: &Mat, b: &Mat) -> f64 {
