@@ -19,10 +19,13 @@ fn back(m: faer::Mat<f64>) -> Mat {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)])
 }
 
-/// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; `None` if it has entries that
-/// are not finite.
+/// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; `None` if it is empty or has
+/// entries that are not finite.
 pub fn symmetric_eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
     let n = a.rows();
+    if n == 0 {
+        return None;
+    }
     let mut values = Diag::<f64>::zeros(n);
     let mut vectors = faer::Mat::<f64>::zeros(n, n);
     let scratch = evd::self_adjoint_evd_scratch::<f64>(n, evd::ComputeEigenvectors::Yes, Par::Seq, Default::default());
@@ -32,10 +35,13 @@ pub fn symmetric_eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
     Some((values.column_vector().iter().copied().collect(), back(vectors)))
 }
 
-/// Thin singular value decomposition `A = X diag(s) Y^T`, values descending; `None` if an entry is not finite.
+/// Thin singular value decomposition `A = X diag(s) Y^T`, values descending; `None` if A is empty or not finite.
 pub fn thin_svd(a: &Mat) -> Option<(Mat, Vec<f64>, Mat)> {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);
+    if k == 0 {
+        return None;
+    }
     let mut values = Diag::<f64>::zeros(k);
     let (mut x, mut y) = (faer::Mat::<f64>::zeros(m, k), faer::Mat::<f64>::zeros(n, k));
     let scratch = svd::svd_scratch::<f64>(m, n, ComputeSvdVectors::Thin, ComputeSvdVectors::Thin, Par::Seq, Default::default());

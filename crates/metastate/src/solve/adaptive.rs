@@ -197,6 +197,11 @@ impl<'a> Run<'a> {
         self.solver.restart();
         self.observer.safe_point(&self.state);
         loop {
+            if self.state.sweeps >= self.settings.max_sweeps {
+                self.stop.get_or_insert(Status::IterationLimit);
+                self.solver.settle(&mut self.state.factors);
+                return;
+            }
             let sweep = self.solver.sweep(self.problem, &mut self.state.factors);
             self.value = sweep.value;
             self.state.sweeps += 1;
@@ -208,9 +213,6 @@ impl<'a> Run<'a> {
                 return;
             }
             self.watch(Phase::Solving);
-            if self.state.sweeps >= self.settings.max_sweeps {
-                self.stop.get_or_insert(Status::IterationLimit);
-            }
             if self.stop.is_some() {
                 self.solver.settle(&mut self.state.factors);
                 return;
@@ -398,7 +400,7 @@ impl<'a> Run<'a> {
         order_by_mass(problem, &mut factors);
         let objective = problem.objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
-        let search = Search { starts: self.settings.ascent_starts, steps: grow::STEPS_TO_REPORT, seed: self.settings.seed };
+        let search = Search::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);
         let (support, _) = grow::ascend(problem, &factors, &mu, &search, f64::INFINITY);
 
         // The solution's own dual point may beat the relaxation's where that was cut short.

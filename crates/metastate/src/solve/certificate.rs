@@ -265,7 +265,12 @@ fn evaluate(w: &DualPoint, leading: &Leading, rho: f64, proof: Proof) -> DualBou
 pub(crate) struct Conjugate {
     linear: f64,
     quadratic: f64,
+    /// What rounding may have added to the two: they are differences of numbers as large as `||Xi P||^2`.
+    rounding: f64,
 }
+
+/// Share of the largest terms that rounding may take, generously: some thousands of units in the last place.
+const ROUNDING: f64 = 1e-12;
 
 impl Conjugate {
     /// M = -mu 1^T + Xi^2 (X - P) + lambda L E R^T; its rows are centred by centring R, because `X 1 = P 1 = 1`.
@@ -298,6 +303,7 @@ impl Conjugate {
         Conjugate {
             linear: -w.mu.iter().sum::<f64>() + (cross - problem.data_norm2) + lambda * on_data,
             quadratic: 0.5 * (fit2 + 2.0 * lambda * (on_x - centred_on_data) + lambda * lambda * clip2).max(0.0),
+            rounding: ROUNDING * (problem.data_norm2 + w.mu.iter().map(|mu| mu.abs()).sum::<f64>()),
         }
     }
 
@@ -309,7 +315,8 @@ impl Conjugate {
     /// Any scale up to `1 / norm` is feasible: the best of them.
     fn best_dual_value(&self, norm: f64) -> f64 {
         let best = if self.quadratic > 0.0 { -2.0 * self.quadratic / self.linear } else { 0.0 };
-        self.dual_value(if best.is_finite() { norm.max(best) } else { norm })
+        // Zero is a bound of F too, and the better one where rounding leaves less.
+        (self.dual_value(if best.is_finite() { norm.max(best) } else { norm }) - self.rounding).max(0.0)
     }
 }
 

@@ -17,6 +17,10 @@ pub const STEPS_TO_GROW: usize = 40;
 pub const STEPS_TO_REPORT: usize = 300;
 /// Operations that one search should take; large problems make do with fewer starts and steps, down to the next two.
 const SEARCH_BUDGET: usize = 10_000_000_000;
+/// Operations spent on more starts for a published value.
+const REPORT_BUDGET: usize = 1_000_000_000;
+/// Starts of a search, at most (and as many single states).
+const MOST_STARTS: usize = 256;
 /// Steps of a search, at least.
 const FEWEST_STEPS: usize = 8;
 /// Random starts of a search, at least (and as many single states).
@@ -48,12 +52,26 @@ pub struct Search {
     pub seed: u64,
 }
 
+impl Search {
+    /// For a published value: as many starts as [`REPORT_BUDGET`] pays for.
+    pub fn to_report(problem: &Problem, x: &Factors, at_least: usize, seed: u64) -> Search {
+        let a_start = 2 * STEPS_TO_REPORT * operations_a_column(problem, x);
+        let starts = (REPORT_BUDGET / a_start).clamp(at_least, MOST_STARTS.max(at_least));
+        Search { starts, steps: STEPS_TO_REPORT, seed }
+    }
+}
+
+/// Operations of one ascent step from one start.
+fn operations_a_column(problem: &Problem, x: &Factors) -> usize {
+    4 * (problem.p.nonzeros() + 2 * problem.states() * x.rank())
+}
+
 /// Exact stopping rule: projected ascent from the solution's own columns, from single states and from random vectors.
 /// Returns the best value found (a lower bound of `Omega°(W)`) and the distinct pairs above `threshold`, best first.
 pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &Search, threshold: f64) -> (f64, Vec<Violation>) {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
     // Where a step is dear, fewer starts and fewer steps.
-    let a_column = 4 * (problem.p.nonzeros() + 2 * problem.states() * x.rank());
+    let a_column = operations_a_column(problem, x);
     let affordable = SEARCH_BUDGET / (FEWEST_STEPS * a_column);
     let random = search.starts.min((affordable.saturating_sub(x.rank()) / 2).max(FEWEST_STARTS));
     let from = beside(&[&x.v, &starts(&w, random, search.seed)]);

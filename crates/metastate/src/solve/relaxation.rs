@@ -226,6 +226,9 @@ fn rotate_to_diagonal(b: &mut Mat) {
     let Some((values, vectors)) = small::symmetric_eigen(&thin::gram(b)) else { return };
     let largest = values.last().copied().unwrap_or(0.0);
     let keep: Vec<usize> = (0..values.len()).rev().filter(|&k| values[k] > NEGLIGIBLE * NEGLIGIBLE * largest).collect();
+    if keep.is_empty() {
+        return; // not even one direction has a length that f64 can tell from zero
+    }
     let mut rotated = Mat::default();
     thin::product(b, &vectors.select_columns(&keep), &mut rotated);
     *b = rotated;
