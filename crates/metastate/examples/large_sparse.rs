@@ -1,6 +1,6 @@
 //! 100,000 states, about 1e7 non-zeros, 20 planted groups: counts to meta-states, with time and memory.
 //!
-//! `cargo run --release -p metastate --example large_sparse -- 100000 20 100 0.1`
+//! `cargo run --release -p metastate --example large_sparse -- 100000 20 100 0.5`
 
 use std::time::Instant;
 
@@ -43,10 +43,10 @@ fn main() -> metastate::Result<()> {
     let start = Instant::now();
     let largest = lambda_max(chain.p(), chain.weights(), 0)?;
     println!("lambda_max {largest:.4e} in {:.2} s", start.elapsed().as_secs_f64());
-    let problem = Problem::new(chain.p(), chain.weights(), argument(4, 0.1) * largest)?;
+    let problem = Problem::new(chain.p(), chain.weights(), argument(4, 0.5) * largest)?;
     let settings = Settings {
         stop: StopRule::Certificate { gap: argument(5, 1e-2) },
-        tolerance: argument(6, 1e-3),
+        tolerance: argument(6, 1e-2),
         max_rank: groups,
         ..Settings::default()
     };

@@ -92,7 +92,7 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
     };
     let cap = (settings.max_rank + RELAXATION_RANK).min(d);
     let effort = settings.certificate.steering();
-    let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
+    let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-3) } else { 1e-4 };
     let solved = relaxation::solve(problem, first, cap, precision, &effort, |rank, lower_bound| {
         let progress = Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, lower_bound };
         observer.event(&Event::Bounded { rank }, &progress);
@@ -253,9 +253,15 @@ impl<'a> Run<'a> {
                 let errors = multiplier_and_errors(self.problem, &self.state.factors, &products).1;
                 self.local = Some(errors);
                 let goal = if self.state.polishing { self.settings.tolerance } else { self.state.coarse };
-                errors.worst() <= goal || self.stalled()
+                // Below the wanted gap no more columns will come: on to the polish.
+                let settled = !self.state.polishing && self.gap_reached();
+                errors.worst() <= goal || settled || self.stalled()
             }
         }
+    }
+
+    fn gap_reached(&self) -> bool {
+        matches!(self.settings.stop, StopRule::Certificate { gap } if self.value - self.state.bound.value <= gap * self.value)
     }
 
     /// Whether more sweeps at this rank are not worth their time: see the constants. A polish that has not reached the
@@ -264,10 +270,10 @@ impl<'a> Run<'a> {
         let values = &self.state.values;
         let Some(then) = values.len().checked_sub(1 + STALL_WINDOW).map(|at| values[at]) else { return false };
         let (gained, open) = (then - self.value, (self.value - self.state.bound.value).max(0.0));
-        let share = match self.settings.stop {
-            _ if !self.state.polishing => SLOW_WHILE_GROWING,
-            StopRule::Certificate { gap } if open <= gap * self.value => SLOW_WHILE_POLISHING,
-            _ => 0.0,
+        let share = match (self.state.polishing, self.gap_reached()) {
+            (false, _) => SLOW_WHILE_GROWING,
+            (true, true) => SLOW_WHILE_POLISHING,
+            (true, false) => 0.0,
         };
         gained <= (share * open).max(FLOOR * self.value)
     }
@@ -305,7 +311,7 @@ impl<'a> Run<'a> {
         let seed = self.settings.seed.wrapping_add(self.state.round as u64);
         let done = |status| if self.state.polishing { Verdict::Stop(status) } else { Verdict::Polish };
         match self.settings.stop {
-            StopRule::Certificate { gap } if (self.value - self.state.bound.value) / self.value <= gap => done(Status::Certified),
+            StopRule::Certificate { .. } if self.gap_reached() => done(Status::Certified),
             // At the rank limit nothing can be appended, whatever a search would find.
             StopRule::Certificate { .. } if x.rank() >= self.settings.max_rank => done(Status::RankCap),
             StopRule::Early { directions } => {

@@ -17,7 +17,7 @@ const STEPS: usize = 12;
 /// Rounds of the fixed point, at most.
 const ROUNDS: usize = 60;
 /// Relative precision of the answer.
-const PRECISION: f64 = 1e-5;
+const PRECISION: f64 = 1e-4;
 
 /// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(d) ||v||` on the simplex,
 /// `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with

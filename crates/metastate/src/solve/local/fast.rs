@@ -22,7 +22,7 @@ const INNER_STEPS: usize = 12;
 /// Passes over the columns of V a sweep.
 const COLUMN_PASSES: usize = 2;
 /// Bytes that the acceleration may hold.
-const HISTORY_BYTES: usize = 1 << 30;
+const HISTORY_BYTES: usize = 1 << 28;
 
 /// State kept from sweep to sweep.
 #[derive(Debug)]
