@@ -48,6 +48,9 @@ pub struct DualBound {
     pub proof: Proof,
 }
 
+/// Singular vectors found by Lanczos that a proof may add to the relaxation's own.
+const MOST_ADDED: usize = 64;
+
 /// Bound of the rest for an exact low-rank P: the bases span W but for directions that orthonormalisation drops, which are
 /// shorter than 1e-6 of the others.
 const DROPPED: f64 = 1e-3;
@@ -203,7 +206,9 @@ pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<
         let rest = Lanczos::run(&w, &leading, effort, round, effort.lanczos_steps);
         let over: Vec<usize> = (0..rest.values.len()).filter(|&k| rest.values[k] > 0.98).collect();
         let estimate = rest.values.first().copied().unwrap_or(0.0);
-        if effort.prove && (estimate <= 1.0 || round == 3) {
+        // Where very many singular values exceed 1, clipping them all costs more memory than the bound is worth.
+        let crowded = leading.values.len() + over.len() > x.rank() + MOST_ADDED;
+        if effort.prove && (estimate <= 1.0 || round == 3 || crowded) {
             let (rho, proof) = if d <= effort.cholesky_states {
                 (cholesky_bound(&w, &leading, estimate)?, Proof::Cholesky)
             } else {
