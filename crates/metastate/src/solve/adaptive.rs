@@ -92,7 +92,7 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
     };
     let cap = (settings.max_rank + RELAXATION_RANK).min(d);
     let effort = settings.certificate.steering();
-    let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-3) } else { 1e-4 };
+    let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
     let solved = relaxation::solve(problem, first, cap, precision, &effort, |rank, lower_bound| {
         let progress = Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, lower_bound };
         observer.event(&Event::Bounded { rank }, &progress);
