@@ -757,7 +757,7 @@ mod tests {
 
     /// A minute or two; prints what it found: `cargo test --release -- --ignored --nocapture a_hundred_thousand`.
     #[test]
-    #[ignore = "large"]
+    #[ignore = "100,000 states: minutes, not seconds"]
     fn a_hundred_thousand_states() {
         let (d, r) = (100_000, 20);
         let (u, v, xi, p) = planted(d, r, 100);
