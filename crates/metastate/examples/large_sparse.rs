@@ -28,7 +28,7 @@ impl Observer for Log {
     }
 
     fn event(&mut self, event: &Event, p: &Progress) {
-        println!("  {:7.2} s  {event:?}, lower bound {:.5e}", self.0.elapsed().as_secs_f64(), p.lower_bound);
+        println!("  {:7.2} s  {event:?}, lower bound {:.5e}, {}", self.0.elapsed().as_secs_f64(), p.lower_bound, peak_memory());
     }
 }
 
@@ -38,7 +38,7 @@ fn main() -> metastate::Result<()> {
     let start = Instant::now();
     let planted = planted_groups(d, groups, row, 1)?;
     let chain = Chain::estimate(&planted.counts, &Estimate::default())?;
-    println!("{d} states, {} non-zeros, simulated and estimated in {:.2} s", chain.nonzeros(), start.elapsed().as_secs_f64());
+    println!("{d} states, {} non-zeros, simulated and estimated in {:.2} s, {}", chain.nonzeros(), start.elapsed().as_secs_f64(), peak_memory());
 
     let start = Instant::now();
     let largest = lambda_max(chain.p(), chain.weights(), 0)?;
@@ -72,10 +72,15 @@ fn main() -> metastate::Result<()> {
     let truth: Vec<usize> =
         chain.index().labels().map(|label| label.to_string().parse::<usize>().map_or(0, |i| planted.group[i] as usize)).collect();
     println!("NMI with the planted groups: {:.4}", normalised_mutual_information(&hard, &truth));
-    if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
-        status.lines().filter(|l| l.starts_with("VmHWM")).for_each(|l| println!("{l}"));
-    }
+    println!("{}", peak_memory());
     Ok(())
+}
+
+/// The peak of the resident memory so far, where the system tells it.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim_end_matches("kB").trim().parse::<f64>().ok());
+    kib.map_or("peak memory unknown".to_string(), |kib| format!("peak memory {:.2} GB", kib * 1024.0 / 1e9))
 }
 
 /// `2 I(a; b) / (H(a) + H(b))`.

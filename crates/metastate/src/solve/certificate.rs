@@ -51,6 +51,9 @@ pub struct DualBound {
 /// Singular vectors found by Lanczos that a proof may add to the relaxation's own.
 const MOST_ADDED: usize = 64;
 
+/// More than this many found at once, and there are many more.
+const CROWD: usize = 32;
+
 /// Bound of the rest for an exact low-rank P: the bases span W but for directions that orthonormalisation drops, which are
 /// shorter than 1e-6 of the others.
 const DROPPED: f64 = 1e-3;
@@ -206,10 +209,15 @@ pub fn dual_bound(problem: &Problem, x: &Relaxation, effort: &Effort) -> Option<
         let rest = Lanczos::run(&w, &leading, effort, round, effort.lanczos_steps);
         let over: Vec<usize> = (0..rest.values.len()).filter(|&k| rest.values[k] > 0.98).collect();
         let estimate = rest.values.first().copied().unwrap_or(0.0);
-        // Where very many singular values exceed 1, clipping them all costs more memory than the bound is worth.
-        let crowded = leading.values.len() + over.len() > x.rank() + MOST_ADDED;
+        // Where very many singular values exceed 1, Lanczos would find them a few at a time: all at once where W fits in
+        // memory, and above that size clipping them costs more than the bound is worth.
+        let crowded = over.len() > CROWD || leading.values.len() + over.len() > x.rank() + MOST_ADDED;
         if effort.prove && (estimate <= 1.0 || round == 3 || crowded) {
             let (rho, proof) = if d <= effort.cholesky_states {
+                let mut estimate = estimate;
+                if crowded {
+                    (leading, estimate) = all_above_one(&w)?;
+                }
                 (cholesky_bound(&w, &leading, estimate)?, Proof::Cholesky)
             } else {
                 let proof = Proof::Lanczos { failure_probability: effort.failure_probability };
@@ -323,6 +331,21 @@ impl Conjugate {
         // Zero is a bound of F too, and the better one where rounding leaves less.
         (self.dual_value(if best.is_finite() { norm.max(best) } else { norm }) - self.rounding).max(0.0)
     }
+}
+
+/// Every singular pair of W above 1, from the eigenvectors of `W^T W`, and the largest singular value that is left.
+fn all_above_one(w: &DualPoint) -> Option<(Leading, f64)> {
+    let dense = w.dense();
+    let mut square = Mat::default();
+    thin::transposed_product(&dense, &dense, &mut square);
+    let (values, vectors) = small::symmetric_eigen(&square)?;
+    // Ascending; a little below 1, so that what rounding mixes across the border is in the bases too.
+    let first = values.partition_point(|v| *v <= 0.98 * 0.98);
+    let right = vectors.select_columns(&(first..values.len()).collect::<Vec<_>>());
+    let mut left = Mat::default();
+    thin::product(&dense, &right, &mut left);
+    let below = first.checked_sub(1).map_or(0.0, |k| values[k].max(0.0).sqrt());
+    Some((Leading::new(w, &left, &right)?, below))
 }
 
 /// Smallest tried rho such that `rho^2 I - R^T R` has a Cholesky factor: a proof that `||R|| <= rho`.
@@ -446,20 +469,30 @@ impl Lanczos {
 
 /// `x -= Q Q^T x`.
 fn remove(x: &mut [f64], basis: &Mat) {
+    let work = 2 * x.len() * basis.cols();
     for _ in 0..2 {
         let inner = thin::fold_rows(basis, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, q)| *s += q * x[i]));
-        for (i, x) in x.iter_mut().enumerate() {
-            *x -= thin::dot(basis.row(i), &inner);
-        }
+        thin::for_each_chunk_mut(x, thin::BLOCK, work, |block, x| {
+            for (k, x) in x.iter_mut().enumerate() {
+                *x -= thin::dot(basis.row(block * thin::BLOCK + k), &inner);
+            }
+        });
     }
 }
 
+/// The same with a basis that grows vector by vector.
 fn orthogonalise(x: &mut [f64], basis: &[Vec<f64>]) {
+    let work = 2 * basis.len();
+    let dots = |x: &[f64], span: std::ops::Range<usize>| basis.iter().map(|q| thin::dot(&q[span.clone()], &x[span.clone()])).collect();
     for _ in 0..2 {
-        for q in basis {
-            let inner = thin::dot(q, x);
-            x.iter_mut().zip(q).for_each(|(x, q)| *x -= inner * q);
-        }
+        let add = |sums: &mut Vec<f64>, part: Vec<f64>| sums.iter_mut().zip(part).for_each(|(s, p)| *s += p);
+        let Some(inner) = thin::sum_blocks(x.len(), work, |span| dots(x, span), add) else { return };
+        thin::for_each_chunk_mut(x, thin::BLOCK, work * basis.first().map_or(0, Vec::len), |block, x| {
+            let start = block * thin::BLOCK;
+            for (q, inner) in basis.iter().zip(&inner) {
+                x.iter_mut().zip(&q[start..]).for_each(|(x, q)| *x -= inner * q);
+            }
+        });
     }
 }
 

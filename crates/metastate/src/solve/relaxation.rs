@@ -156,8 +156,8 @@ impl Relaxation {
 const SWEEPS_A_LOOK: usize = 4;
 /// Looks at the bound, at most.
 const LOOKS: usize = 40;
-/// Directions added after one look, at most.
-const ADDED_AT_ONCE: usize = 16;
+/// At the rank limit, with more directions than this still missing, no number of sweeps helps.
+const HOPELESS: usize = 8;
 /// At the rank limit the relaxation cannot be solved: it ends when a look raises the bound by less than this share.
 const SLOW_AT_THE_LIMIT: f64 = 5e-3;
 
@@ -184,12 +184,12 @@ pub fn solve(
         if !watch(x.rank(), bound.value.max(before)) {
             break;
         }
-        let room = max_rank.saturating_sub(x.rank()).min(grow.cols()).min(ADDED_AT_ONCE);
+        let room = max_rank.saturating_sub(x.rank()).min(grow.cols());
         if room > 0 && problem.p.low_rank().is_none() {
             let shortest = x.spectrum.last().copied().unwrap_or(1.0).sqrt();
             x.append(problem, &grow.select_columns(&(0..room).collect::<Vec<_>>()), shortest);
         } else if x.value - bound.value.max(before) <= precision * x.value
-            || (grow.cols() > 0 && gain <= SLOW_AT_THE_LIMIT * bound.value.abs())
+            || (grow.cols() > 0 && (grow.cols() > HOPELESS || gain <= SLOW_AT_THE_LIMIT * bound.value.abs()))
         {
             break;
         }
