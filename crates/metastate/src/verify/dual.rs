@@ -25,6 +25,10 @@ use crate::linalg::Mat;
 pub(super) const DENSE_STATES: usize = 1200;
 /// Up to this number of states the dual is climbed when no witness is given.
 const ASCENT_STATES: usize = 600;
+/// Where the bound of the norm came out larger than this, the whole decomposition is worth its time ...
+const LOOSE: f64 = 1.001;
+/// ... up to this number of states (half a minute).
+const DENSE_AT_NEED: usize = 3000;
 /// Steps of that climb.
 const ASCENT_STEPS: usize = 60;
 /// Largest probability that a bound by Lanczos fails.
@@ -208,6 +212,11 @@ pub(super) fn best_bound(points: &[Point], seed: u64) -> Bound {
     let tried = if d > 5000 { &points[points.len() - 1..] } else { points };
     for point in tried {
         best = best.larger(low_rank_bound(point).unwrap_or_else(|| matrix_free_bound(point, seed)));
+    }
+    // Where many singular values exceed 1, a few basis vectors bound the norm only loosely: then all of them, if that can be
+    // had at all.
+    if best.norm > LOOSE && d <= DENSE_AT_NEED {
+        best = tried.iter().fold(best, |best, point| best.larger(dense_bound(point, 0)));
     }
     best
 }
