@@ -17,7 +17,8 @@ mod tables;
 
 pub use error::{Error, Result};
 pub use forecast::{
-    CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow, write_forecast,
+    CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow,
+    write_forecast,
 };
 pub use load::{Loaded, load, load_refit};
 pub use result::{FitResult, Zones, write};

@@ -297,7 +297,11 @@ fn the_check_predicts_with_dense_powers_and_finds_wrong_counts() {
             for e in &entries {
                 let of = |p: usize| (0..d).filter(|&i| part[i] == p).collect::<Vec<_>>();
                 let mass: f64 = of(e.from).iter().map(|&i| departures[i]).sum();
-                let flow: f64 = of(e.from).iter().flat_map(|&i| of(e.to).into_iter().map(move |j| (i, j))).map(|(i, j)| departures[i] * power[(i, j)]).sum();
+                let flow: f64 = of(e.from)
+                    .iter()
+                    .flat_map(|&i| of(e.to).into_iter().map(move |j| (i, j)))
+                    .map(|(i, j)| departures[i] * power[(i, j)])
+                    .sum();
                 assert!((e.predicted - flow / mass).abs() < 1e-12 && (e.counted - flow / mass).abs() < 1e-12, "{}: {e:?}", c.name);
                 assert!(e.agrees() && e.low <= e.counted && e.counted <= e.high && e.high - e.low < 0.3, "{e:?}");
             }
@@ -432,7 +436,8 @@ fn anchors_on_both_sides_leave_no_room_and_missing_ones_do() {
     let ids = identify(&chain, &xi).unwrap();
     assert!(ids[2].ambiguity > 1e-4 && ids[2].share_high > ids[2].share && ids[2].anchors.is_empty(), "{:?}", ids[2]);
     assert!([0, 1, 3].iter().all(|&j| ids[j].ambiguity == 0.0), "{ids:?}");
-    let high: Vec<f64> = (0..s).map(|k| (0..d).filter(|&i| f.u[(i, 2)] > 0.0).map(|i| f.u[(i, k)] / f.u[(i, 2)]).fold(f64::INFINITY, f64::min)).collect();
+    let high: Vec<f64> =
+        (0..s).map(|k| (0..d).filter(|&i| f.u[(i, 2)] > 0.0).map(|i| f.u[(i, k)] / f.u[(i, 2)]).fold(f64::INFINITY, f64::min)).collect();
     let sum: f64 = (0..s).filter(|&k| k != 2).map(|k| high[k]).sum();
     assert!((ids[2].share_high / ids[2].share - 1.0 - sum).abs() < 1e-9);
     let b = |k: usize| if k == 2 { 1.0 } else { high[k] };

@@ -56,9 +56,7 @@ pub fn identify(chain: &LatentChain, weights: &[f64]) -> Result<Vec<Identity>> {
         let column = |m: &Mat, i: usize| m[(i, j)];
         let total = |i: usize| chain.v.row(i).iter().sum::<f64>();
         let mut anchors: Vec<usize> = (0..chain.states()).filter(|&i| column(chain.u, i) >= PURE).collect();
-        anchors.sort_by(|&a, &b| {
-            column(chain.u, b).total_cmp(&column(chain.u, a)).then(weights[b].total_cmp(&weights[a])).then(a.cmp(&b))
-        });
+        anchors.sort_by(|&a, &b| column(chain.u, b).total_cmp(&column(chain.u, a)).then(weights[b].total_cmp(&weights[a])).then(a.cmp(&b)));
         let mut exclusive: Vec<usize> =
             (0..chain.states()).filter(|&i| column(chain.v, i) > 0.0 && column(chain.v, i) >= PURE * total(i)).collect();
         exclusive.sort_by(|&a, &b| column(chain.v, b).total_cmp(&column(chain.v, a)).then(a.cmp(&b)));
