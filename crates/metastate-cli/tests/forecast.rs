@@ -57,7 +57,16 @@ fn tables_on_the_terminal_in_json_and_in_files_say_the_same() {
         assert!(text.contains(word), "{word}\n{text}");
     }
     let doc = document(&place, &["--from", "place7", "--steps", "1,4", "--to", "place2"]);
-    let names = ["committors.csv", "forecast.csv", "forecast.json", "hitting.csv", "identity.csv", "passage.csv", "stationary.csv", "timescales.csv"];
+    let names = [
+        "committors.csv",
+        "forecast.csv",
+        "forecast.json",
+        "hitting.csv",
+        "identity.csv",
+        "passage.csv",
+        "stationary.csv",
+        "timescales.csv",
+    ];
     let mut found: Vec<String> =
         std::fs::read_dir(place.path("tables")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     found.sort();

@@ -22,7 +22,7 @@ const VISIBLE: f64 = 1e-6;
 /// What was found out about joint moves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rotation {
-    /// No other non-negative factorisation of X lies near this one.
+    /// No other non-negative factorisation of X lies near this one; entries below 1e-9 of their row's largest were taken as zero.
     Unique,
     /// One was formed: the largest change of a membership in it.
     Turns(f64),
