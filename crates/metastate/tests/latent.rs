@@ -405,6 +405,46 @@ fn the_room_of_two_meta_states_is_known_in_closed_form() {
     }
 }
 
+/// With three columns the room is a polygon: all its corners, by crossing every two of its sides.
+#[test]
+fn the_room_of_three_meta_states_is_the_polygon_of_all_corners() {
+    let mut stream = Stream(21);
+    let mut cut = 0;
+    for _ in 0..30 {
+        let f = stream.factors(14, 3);
+        let chain = LatentChain::new(&f.u, &f.v).unwrap();
+        let xi = stream.simplex(14);
+        for (j, id) in identify(&chain, &xi).unwrap().iter().enumerate() {
+            let others = [(j + 1) % 3, (j + 2) % 3];
+            let high = others.map(|k| (0..14).map(|i| f.u[(i, k)] / f.u[(i, j)]).fold(f64::INFINITY, f64::min));
+            // Sides a . r <= b.
+            let mut sides = vec![([1.0, 0.0], high[0]), ([0.0, 1.0], high[1])];
+            sides.extend((0..14).map(|i| ([-f.v[(i, others[0])], -f.v[(i, others[1])]], f.v[(i, j)])));
+            let mut corners = Vec::new();
+            for (n, (a, b)) in sides.iter().enumerate() {
+                for (c, e) in &sides[n + 1..] {
+                    let det = a[0] * c[1] - a[1] * c[0];
+                    let r = [(b * c[1] - a[1] * e) / det, (a[0] * e - b * c[0]) / det];
+                    if sides.iter().all(|(g, h)| g[0] * r[0] + g[1] * r[1] <= h + 1e-12) {
+                        corners.push(r);
+                    }
+                }
+            }
+            let sums = corners.iter().map(|r| 1.0 + r[0] + r[1]);
+            let (low, most) = (sums.clone().fold(1.0, f64::min), sums.fold(1.0, f64::max));
+            assert!((id.share_low / id.share - low).abs() < 1e-8 && (id.share_high / id.share - most).abs() < 1e-8, "{id:?} {low} {most}");
+            let distance = |r: &[f64; 2]| {
+                let v = |i: usize| (f.v[(i, j)] + r[0] * f.v[(i, others[0])] + r[1] * f.v[(i, others[1])]) / (1.0 + r[0] + r[1]);
+                0.5 * (0..14).map(|i| (v(i) - f.v[(i, j)]).abs()).sum::<f64>()
+            };
+            let farthest = corners.iter().map(distance).fold(0.0, f64::max);
+            assert!(id.ambiguity <= farthest + 1e-8 && id.ambiguity >= 0.5 * farthest, "{} {farthest}", id.ambiguity);
+            cut += usize::from(corners.len() > 4);
+        }
+    }
+    assert!(cut > 10, "polygons that are no boxes: {cut}");
+}
+
 #[test]
 fn anchors_on_both_sides_leave_no_room_and_missing_ones_do() {
     let mut stream = Stream(3);
