@@ -63,7 +63,7 @@ impl CliError {
     }
 
     /// The same, blamed on what was given: exit code 2.
-    pub fn as_bad_input(mut self) -> Self {
+    pub fn blame_input(mut self) -> Self {
         self.inner.exit = BAD_INPUT;
         self
     }

@@ -28,7 +28,7 @@ pub fn against_counts(
 ) -> Result<()> {
     if files.is_empty() {
         find_inputs(summary, "nothing could be counted at other lags").map_err(|e| {
-            e.as_bad_input().remedy(format!("put the inputs back (then: {}), or name them after --check", summary.directory))
+            e.blame_input().remedy(format!("put the inputs back (then: {}), or name them after --check", summary.directory))
         })?;
     } else {
         input.inputs = files.to_vec();

@@ -115,13 +115,13 @@ fn load(place: &Path) -> Result<Loaded> {
             .at(place.display().to_string())
             .remedy("name a folder that `metastate fit` wrote"));
     }
-    metastate_report::load(place).map_err(|e| CliError::from(e).as_bad_input())
+    metastate_report::load(place).map_err(|e| CliError::from(e).blame_input())
 }
 
 fn factors(command: &ForecastCommand, loaded: &Loaded) -> Result<Factors> {
     match command.model {
         ModelKind::Factors => Ok(loaded.factors.clone()),
-        ModelKind::Refit => metastate_report::load_refit(&command.result).map_err(|e| CliError::from(e).as_bad_input())?.ok_or_else(|| {
+        ModelKind::Refit => metastate_report::load_refit(&command.result).map_err(|e| CliError::from(e).blame_input())?.ok_or_else(|| {
             CliError::bad("E-CLI-RESULT", "this result has no refitted factors (refit.npz)")
                 .at(command.result.display().to_string())
                 .remedy("fit again with --refit likelihood, or leave out --model refit")
