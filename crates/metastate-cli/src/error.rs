@@ -62,6 +62,12 @@ impl CliError {
         self
     }
 
+    /// The same, blamed on what was given: exit code 2.
+    pub fn blame_input(mut self) -> Self {
+        self.inner.exit = BAD_INPUT;
+        self
+    }
+
     /// The exit code of the process.
     pub fn exit(&self) -> u8 {
         self.inner.exit

@@ -46,6 +46,10 @@ const OWN: &[(&str, &str)] = &[
         "verify counts again from the inputs named in summary.json. They are not there any more, or their bytes have changed (SHA-256), so the numbers of the result could not be checked against the data.",
     ),
     (
+        "E-CLI-STATE",
+        "forecast was asked about states that the result does not have, or with a law that cannot be used. Labels are those of states.csv, written exactly so.",
+    ),
+    (
         "E-CLI-CHECKPOINT",
         "The checkpoint is damaged: a file is missing or its checksum does not match, and so does the one before it. Remove the folder DIR.checkpoint and begin anew.",
     ),

@@ -8,6 +8,7 @@ mod demo;
 mod error;
 mod explain;
 mod fit;
+mod forecast;
 mod progress;
 mod run;
 mod settings;

@@ -9,7 +9,7 @@ use crate::args::{Cli, Command, Common};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::Stopper;
-use crate::{count, demo, explain, fit, simulate, verify};
+use crate::{count, demo, explain, fit, forecast, simulate, verify};
 
 /// Does what was asked.
 pub fn run(cli: Cli) -> Result<ExitCode> {
@@ -32,6 +32,10 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Count(command) => {
             let counted = count::run(&command, &mut reporter, &stopper)?;
             tell(&common, &counted, || counted.describe())?;
+        }
+        Command::Forecast(command) => {
+            let found = forecast::run(&command, &mut reporter, &stopper)?;
+            tell(&common, &found, || forecast::describe(&found, command.out.as_deref()))?;
         }
         Command::Simulate(command) => {
             let simulated = simulate::run(&command.what, common.seed)?;

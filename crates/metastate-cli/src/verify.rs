@@ -82,7 +82,7 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
     };
     let input: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
     let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
-    find_inputs(summary)?;
+    find_inputs(summary, "objective, errors, gap and tables could not be rechecked")?;
 
     let mut checks = Checks::default();
     checks.table("files", result.changed.first().map(|name| format!("{name} was changed")));
@@ -157,7 +157,7 @@ fn reported(s: &Summary) -> Reported {
 }
 
 /// The inputs must be where they were, seen from here or from where the fit was run, with the same bytes.
-fn find_inputs(summary: &Summary) -> Result<()> {
+pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
     let missing = |base: &Path| {
         let changed = |f: &&metastate_report::FileRecord| {
             hash::of_file(&base.join(&f.name)).map_or(true, |found| found != (f.bytes, f.sha256.clone()))
@@ -169,12 +169,9 @@ fn find_inputs(summary: &Summary) -> Result<()> {
     if missing(then).is_none() && std::env::set_current_dir(then).is_ok() {
         return Ok(());
     }
-    Err(CliError::failed(
-        "E-CLI-INPUTS-GONE",
-        "this input is not there any more, or its bytes have changed, so that objective, errors, gap and tables could not be rechecked",
-    )
-    .at(name)
-    .remedy(format!("put the inputs back where they were (then: {})", summary.directory)))
+    Err(CliError::failed("E-CLI-INPUTS-GONE", format!("this input is not there any more, or its bytes have changed, so that {so_that}"))
+        .at(name)
+        .remedy(format!("put the inputs back where they were (then: {})", summary.directory)))
 }
 
 /// Labels, weights, memberships, hard meta-states and coordinates, each exactly.

@@ -60,7 +60,7 @@ fn codes_are_explained() {
 #[test]
 fn help_has_examples_and_bad_arguments_end_with_two() {
     let place = Place::new();
-    for command in ["fit", "count", "verify", "simulate", "demo", "explain", "completions"] {
+    for command in ["fit", "count", "verify", "forecast", "simulate", "demo", "explain", "completions"] {
         let (help, _) = place.expect(0, &[command, "--help"]);
         assert!(help.contains("Example"), "{command}");
     }

@@ -168,17 +168,23 @@ pub(crate) fn shorten(text: &str) -> String {
     out
 }
 
-/// ", did you mean `x`?" when a name is close enough to be a slip, else the list of what there is.
-pub(crate) fn did_you_mean(wanted: &str, have: &[String]) -> String {
-    let score = |name: &String| {
-        let (a, b) = (wanted.to_lowercase(), name.to_lowercase());
-        strsim::jaro_winkler(&a, &b).max(strsim::normalized_damerau_levenshtein(&a, &b))
+/// The name that is close enough to the wanted one to be what was meant.
+pub fn nearest<'a>(wanted: &str, have: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = wanted.to_lowercase();
+    let score = |name: &str| {
+        let name = name.to_lowercase();
+        strsim::jaro_winkler(&wanted, &name).max(strsim::normalized_damerau_levenshtein(&wanted, &name))
     };
-    let best = have.iter().map(|name| (score(name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((s, name)) if s > 0.8 => format!("did you mean `{}`?", shorten(name)),
-        _ if have.is_empty() => "there are no columns".to_owned(),
-        _ => {
+    let best = have.into_iter().map(|name| (score(name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(score, _)| *score > 0.8).map(|(_, name)| name)
+}
+
+/// "did you mean `x`?" when a name is close enough to be a slip, else the list of what there is.
+pub(crate) fn did_you_mean(wanted: &str, have: &[String]) -> String {
+    match nearest(wanted, have.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean `{}`?", shorten(name)),
+        None if have.is_empty() => "there are no columns".to_owned(),
+        None => {
             let shown: Vec<String> = have.iter().take(12).map(|n| format!("`{}`", shorten(n))).collect();
             let more = if have.len() > 12 { format!(" and {} more", have.len() - 12) } else { String::new() };
             format!("the columns are {}{more}", shown.join(", "))

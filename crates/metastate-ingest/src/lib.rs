@@ -45,7 +45,7 @@ pub use assemble::CountedStates;
 pub use codes::{Code, Explanation, codes};
 pub use counter::{LocalCounter, PairBatch, PairCounter};
 pub use countsfile::write_counts;
-pub use error::{IngestError, Place, Result};
+pub use error::{IngestError, Place, Result, nearest};
 pub use filter::Filter;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues};

@@ -5,6 +5,7 @@
 
 mod error;
 pub mod folder;
+mod forecast;
 mod geojson;
 pub mod hash;
 mod load;
@@ -15,7 +16,11 @@ mod summary;
 mod tables;
 
 pub use error::{Error, Result};
-pub use load::{Loaded, load};
+pub use forecast::{
+    CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow,
+    write_forecast,
+};
+pub use load::{Loaded, load, load_refit};
 pub use result::{FitResult, Zones, write};
 pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
 pub use tables::{csv_field, number, parse_csv};

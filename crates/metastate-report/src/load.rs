@@ -66,6 +66,17 @@ pub fn load(folder: &Path) -> Result<Loaded> {
     })
 }
 
+/// The refitted factors, when the folder has them.
+pub fn load_refit(folder: &Path) -> Result<Option<Factors>> {
+    let path = folder.join("refit.npz");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let [u, v] = arrays(&path, ["U", "V"])?;
+    let matrix = |array: Array| array.into_matrix().ok_or_else(|| damaged(&path, "holds an array that is no matrix"));
+    Ok(Some(Factors { u: matrix(u)?, v: matrix(v)? }))
+}
+
 fn arrays<const N: usize>(path: &Path, names: [&str; N]) -> Result<[Array; N]> {
     let all = read_npz(path)?;
     let mut found = Vec::new();

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use metastate::Mat;
+use metastate::aggregate::latent::LatentChain;
 
 use crate::result::{FitResult, Zones};
 
@@ -60,14 +61,17 @@ pub(crate) fn states(result: &FitResult, zones: &Zones) -> String {
     out
 }
 
-/// Size, mass, anchor states (largest membership, then weight) and top destinations with their shares.
+/// Size, mass, anchor states (largest membership, then weight), top destinations with their shares, and the share in the stationary
+/// law of the latent chain (the one that the data's own law leads to, where there are several).
 pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
     let (u, v) = (&result.factors.u, &result.factors.v);
     let named = NAMED.min(u.rows());
+    let chain = LatentChain::new(u, v).and_then(|chain| chain.stationary(result.xi));
+    let stationary = |j: usize| chain.as_ref().map_or(f64::NAN, |laws| laws.limit[j]);
     let mut out = String::from("metastate,size,mass");
     (1..=named).for_each(|k| push(&mut out, format_args!(",anchor_{k}")));
     (1..=named).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
-    out.push('\n');
+    out.push_str(",stationary\n");
     for j in 0..u.cols() {
         push(&mut out, format_args!("{},{},{:?}", j + 1, zones.sizes[j], zones.masses[j]));
         for i in largest(u.rows(), named, |i| (u[(i, j)], result.xi[i])) {
@@ -76,7 +80,7 @@ pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
         for i in largest(v.rows(), named, |i| (v[(i, j)], result.xi[i])) {
             push(&mut out, format_args!(",{},{:?}", csv_field(&result.labels[i].to_string()), v[(i, j)]));
         }
-        out.push('\n');
+        push(&mut out, format_args!(",{:?}\n", stationary(j)));
     }
     out
 }

@@ -11,8 +11,10 @@
 //! below through `Omega(X) >= ||X||_*`.
 //!
 //! # The way through
-//! [`Counts`] → [`Chain`] → [`solve::Problem`] → [`solve::solve`] → [`solve::Solution`]; [`verify`] rechecks the result with code of its own.
+//! [`Counts`] → [`Chain`] → [`solve::Problem`] → [`solve::solve`] → [`solve::Solution`]; [`verify`] rechecks the result with code of its own,
+//! and [`aggregate::latent`] reads times and forecasts off the factors.
 
+pub mod aggregate;
 pub mod chain;
 pub mod counts;
 pub mod error;

@@ -2,10 +2,12 @@
 //! and `--resume` know exactly what was asked for.
 
 mod fit;
+mod forecast;
 mod input;
 mod simulate;
 
 pub use fit::{Clusters, FitArgs, Init, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
+pub use forecast::{ForecastCommand, ModelKind};
 pub use input::InputArgs;
 pub use simulate::{SimulateArgs, SimulateWhat};
 
@@ -18,6 +20,7 @@ const EXAMPLES: &str = "Examples:
   metastate fit trips.parquet --from pickup_zone --to dropoff_zone --lambda-ratio 0.5 --out out/zones
   metastate fit walk.npy --as trajectories --lag 50 --lambda-ratio 0.1 --out out/protein
   metastate verify out/zones
+  metastate forecast out/zones --from 'Penn Station' --steps 3
   metastate explain E-INGEST-COLUMN
 
 Exit codes: 0 done, 2 bad arguments or bad input (nothing written), 1 anything else, 130 interrupted (checkpoint kept).";
@@ -63,6 +66,9 @@ pub enum Command {
     /// Recheck a saved result with code that the solver does not share
     #[command(after_help = "Example:\n  metastate verify out/zones\n\nExit code 0 only if every number agrees.")]
     Verify(VerifyCommand),
+    /// n-step forecasts, stationary law, timescales and passage times from the latent chain
+    #[command(after_help = forecast::EXAMPLES)]
+    Forecast(Box<ForecastCommand>),
     /// Chains with a known answer: planted ones, trajectories, a toy city with trips
     #[command(after_help = SIMULATE_EXAMPLES)]
     Simulate(SimulateArgs),

@@ -2,7 +2,7 @@
 
 mod estimate;
 mod given;
-mod stationary;
+pub(crate) mod stationary;
 
 pub use estimate::{Estimate, WeightsBy};
 pub use given::{Given, RowWeights};

@@ -136,7 +136,7 @@ fn by_iteration(p: &dyn Operator, options: &StationaryOptions) -> (Vec<f64>, usi
 }
 
 /// The limit of `start^T P^n` in the mean, by elimination.
-fn by_elimination(mut p: Mat, mut start: Vec<f64>) -> (Vec<f64>, usize) {
+pub(crate) fn by_elimination(mut p: Mat, mut start: Vec<f64>) -> (Vec<f64>, usize) {
     let d = p.rows();
     let next = |i: usize, cursor: usize| (cursor..d).find(|&j| p[(i, j)] > 0.0).map(|j| (j + 1, j));
     let (class, number) = strong_classes(d, next);
@@ -173,7 +173,7 @@ fn by_elimination(mut p: Mat, mut start: Vec<f64>) -> (Vec<f64>, usize) {
 }
 
 /// Grassmann, Taksar and Heyman: censor the last state, again and again, then substitute back.
-fn irreducible(mut p: Mat) -> Vec<f64> {
+pub(crate) fn irreducible(mut p: Mat) -> Vec<f64> {
     let d = p.rows();
     for n in (1..d).rev() {
         let exit: f64 = p.row(n)[..n].iter().sum();

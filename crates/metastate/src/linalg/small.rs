@@ -51,6 +51,41 @@ pub fn thin_svd(a: &Mat) -> Option<(Mat, Vec<f64>, Mat)> {
     Some((back(x), values.column_vector().iter().copied().collect(), back(y)))
 }
 
+/// Eigenvalues (real part, imaginary part) of any square matrix; `None` if it is empty or not finite.
+pub fn eigenvalues(a: &Mat) -> Option<Vec<(f64, f64)>> {
+    let n = a.rows();
+    if n == 0 || a.first_not_finite().is_some() {
+        return None;
+    }
+    let (mut re, mut im) = (Diag::<f64>::zeros(n), Diag::<f64>::zeros(n));
+    let no = evd::ComputeEigenvectors::No;
+    let mut buffer = MemBuffer::new(evd::evd_scratch::<f64>(n, no, no, Par::Seq, Default::default()));
+    let stack = MemStack::new(&mut buffer);
+    evd::evd_real(view(a), re.as_mut(), im.as_mut(), None, None, Par::Seq, stack, Default::default()).ok()?;
+    Some(re.column_vector().iter().copied().zip(im.column_vector().iter().copied()).collect())
+}
+
+/// The inverse, by Gauss and Jordan with the largest pivots; `None` if a pivot vanishes.
+pub fn inverse(a: &Mat) -> Option<Mat> {
+    let n = a.rows();
+    let mut work = Mat::from_fn(n, 2 * n, |i, j| if j < n { a[(i, j)] } else { f64::from(u8::from(j - n == i)) });
+    for k in 0..n {
+        let pivot = (k..n).max_by(|&i, &j| work[(i, k)].abs().total_cmp(&work[(j, k)].abs()))?;
+        let size = work[(pivot, k)];
+        if size.is_nan() || size.abs() < 1e-300 {
+            return None;
+        }
+        (0..2 * n).for_each(|j| work.as_mut_slice().swap(pivot * 2 * n + j, k * 2 * n + j));
+        work.row_mut(k).iter_mut().for_each(|x| *x /= size);
+        let row = work.row(k).to_vec();
+        for i in (0..n).filter(|&i| i != k) {
+            let factor = work[(i, k)];
+            work.row_mut(i).iter_mut().zip(&row).for_each(|(x, r)| *x -= factor * r);
+        }
+    }
+    Some(Mat::from_fn(n, n, |i, j| work[(i, n + j)]))
+}
+
 /// Whether the symmetric matrix (its lower half is read, the buffer is overwritten) has a Cholesky factor.
 pub fn has_cholesky_factor(a: &mut Mat) -> bool {
     let n = a.rows();

@@ -1,0 +1,153 @@
+//! The latent chain behind `X = U V^T`, and what it tells about all `d` states without ever forming X.
+//!
+//! From state i the chain picks a meta-state `z ~ U_i` and then the next state from `V_z`. The meta-states picked one after another
+//! are a Markov chain of their own, `K = V^T U` (`s x s`), and
+//!
+//! - X and K have the same non-zero eigenvalues ([`LatentChain::spectrum`]),
+//! - `X^n = U K^(n-1) V^T` ([`LatentChain::after`]),
+//! - `a^T K = a^T` gives `pi = V a` with `pi^T X = pi^T` ([`LatentChain::stationary`]),
+//! - hitting times and committors of X between sets of states solve `s x s` systems ([`Lumped`]).
+//!
+//! Linear systems are solved without subtractions (`elimination`), so that a chain that all but never leaves a
+//! set still gets every digit of its passage times.
+
+mod aligned;
+mod check;
+mod classes;
+mod committor;
+mod elimination;
+mod forecast;
+mod identify;
+mod lagged;
+mod passage;
+mod rotation;
+mod spectrum;
+mod stationary;
+
+pub use aligned::{Aligned, aligned};
+pub use check::{CheckEntry, chapman_kolmogorov, wilson};
+pub use classes::{ClosedClass, Structure};
+pub use committor::Committor;
+pub use identify::{Identity, identify};
+pub use lagged::projected_spectrum;
+pub use passage::{Lumped, steps_from};
+pub use rotation::{Rotation, largest_rotation};
+pub use spectrum::Mode;
+pub use stationary::StationaryLaws;
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, thin};
+
+/// Rows of U and columns of V may miss one by this much; rounding in files stays far below.
+const SUM_TOLERANCE: f64 = 1e-6;
+
+/// The chain on meta-states.
+#[derive(Debug, Clone)]
+pub struct LatentChain<'a> {
+    u: &'a Mat,
+    v: &'a Mat,
+    k: Mat,
+}
+
+impl<'a> LatentChain<'a> {
+    /// From memberships U (`d x s`, rows sum to one) and destinations V (`d x s`, columns sum to one).
+    pub fn new(u: &'a Mat, v: &'a Mat) -> Result<Self> {
+        if u.rows() == 0 || u.cols() == 0 {
+            return Err(Error::Empty { what: "the list of meta-states" });
+        }
+        for (what, expected, found) in [("V (rows)", u.rows(), v.rows()), ("V (columns)", u.cols(), v.cols())] {
+            if expected != found {
+                return Err(Error::SizeMismatch { what, expected, found });
+            }
+        }
+        for (what, m) in [("U", u), ("V", v)] {
+            if let Some((row, column, value)) = m.first_not_finite() {
+                return Err(Error::NotFinite { what, row, column, value });
+            }
+            if let Some(at) = m.as_slice().iter().position(|x| *x < 0.0) {
+                return Err(Error::Negative { what, row: at / m.cols(), column: at % m.cols(), value: m.as_slice()[at] });
+            }
+        }
+        let wrong = |sum: f64| (sum - 1.0).abs() > SUM_TOLERANCE;
+        let allowed = "it must be 1; the factors are not those of a chain";
+        if let Some((i, sum)) = (0..u.rows()).map(|i| (i, u.row(i).iter().sum())).find(|(_, sum)| wrong(*sum)) {
+            return Err(Error::Setting { name: "the sum of a row of U", value: format!("{sum} in row {i}"), allowed });
+        }
+        if let Some((j, sum)) = thin::column_sums(v).into_iter().enumerate().find(|(_, sum)| wrong(*sum)) {
+            return Err(Error::Setting { name: "the sum of a column of V", value: format!("{sum} in column {j}"), allowed });
+        }
+        let mut k = thin::cross_gram(v, u);
+        normalise_rows(&mut k);
+        Ok(LatentChain { u, v, k })
+    }
+
+    /// K = V^T U; every row sums to one.
+    pub fn k(&self) -> &Mat {
+        &self.k
+    }
+
+    /// Memberships.
+    pub fn u(&self) -> &Mat {
+        self.u
+    }
+
+    /// Destinations.
+    pub fn v(&self) -> &Mat {
+        self.v
+    }
+
+    /// Number of meta-states, `s`.
+    pub fn rank(&self) -> usize {
+        self.k.rows()
+    }
+
+    /// Number of states, `d`.
+    pub fn states(&self) -> usize {
+        self.u.rows()
+    }
+
+    /// `start^T U`: the meta-states that a law over states picks first.
+    fn memberships_of(&self, start: &[f64]) -> Result<Vec<f64>> {
+        if start.len() != self.states() {
+            return Err(Error::SizeMismatch { what: "the law over states", expected: self.states(), found: start.len() });
+        }
+        Ok(thin::fold_rows(self.u, |sums, i, row| {
+            if start[i] != 0.0 {
+                sums.iter_mut().zip(row).for_each(|(s, u)| *s += start[i] * u);
+            }
+        }))
+    }
+
+    /// `V a`: the law over states after a meta-state was picked from `a`.
+    fn destinations_of(&self, a: &[f64]) -> Vec<f64> {
+        let mut law = Mat::zeros(self.states(), 1);
+        thin::for_each_row_mut(&mut law, |i, x| x[0] = thin::dot(self.v.row(i), a));
+        law.into_vec()
+    }
+}
+
+/// The law over states that this many departures or shares stand for.
+pub fn normalised(weights: &[f64]) -> Result<Vec<f64>> {
+    for (column, &value) in weights.iter().enumerate() {
+        let what = "the law over states";
+        if !value.is_finite() {
+            return Err(Error::NotFinite { what, row: 0, column, value });
+        }
+        if value < 0.0 {
+            return Err(Error::Negative { what, row: 0, column, value });
+        }
+    }
+    let total: f64 = weights.iter().sum();
+    if total <= 0.0 {
+        return Err(Error::Empty { what: "the law over states" });
+    }
+    Ok(weights.iter().map(|w| w / total).collect())
+}
+
+fn normalise_rows(m: &mut Mat) {
+    for i in 0..m.rows() {
+        let row = m.row_mut(i);
+        let sum: f64 = row.iter().sum();
+        row.iter_mut().for_each(|x| *x /= sum);
+    }
+}

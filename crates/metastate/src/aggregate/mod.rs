@@ -1,0 +1,3 @@
+//! What the factors say about the chain.
+
+pub mod latent;
