@@ -1,0 +1,84 @@
+//! What the page shows and the tables do not hold. It stands in the folder as `page.json`, so that the page can be made anew
+//! from the folder alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::heat::Heat;
+
+/// How the answer came about, and what to lay beside it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Extras {
+    /// Side of a cell in degrees, when the states are cells.
+    pub cell: Option<f64>,
+    /// Data and model in bins.
+    pub heat: Option<Heat>,
+    /// The solver's way, thinned out.
+    pub trace: Vec<TracePoint>,
+    /// When columns came and went.
+    pub events: Vec<RankChange>,
+    /// Another method's hard zones with as many parts.
+    pub rival: Option<Rival>,
+    /// The lambda path.
+    pub path: Option<PathStory>,
+}
+
+/// One look at the solver.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct TracePoint {
+    /// Seconds since the solve began.
+    pub t: f64,
+    pub sweep: usize,
+    pub rank: usize,
+    pub objective: Option<f64>,
+    pub bound: f64,
+    /// The worse of the two local errors.
+    pub kkt: Option<f64>,
+}
+
+/// Columns appended or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct RankChange {
+    /// Seconds since the solve began.
+    pub t: f64,
+    pub from: usize,
+    pub to: usize,
+}
+
+/// The zone of each state, from 0.
+pub type Zoning = Vec<u16>;
+
+/// Another method's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct Rival {
+    pub name: String,
+    pub zones: Zoning,
+}
+
+/// A whole lambda path.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PathStory {
+    /// What was chosen and why.
+    pub sentence: String,
+    /// Number of the chosen point.
+    pub chosen: usize,
+    /// From the largest lambda down.
+    pub points: Vec<PathPoint>,
+}
+
+/// One lambda.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct PathPoint {
+    pub lambda: f64,
+    pub rank: usize,
+    pub objective: f64,
+    pub gap: f64,
+    /// Held-out log-likelihood a transition and its standard error.
+    pub score: Option<f64>,
+    pub se: Option<f64>,
+    /// Hard zones at this lambda, where they were kept.
+    pub zones: Option<Zoning>,
+}

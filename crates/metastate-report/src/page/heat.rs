@@ -1,0 +1,62 @@
+//! The counted matrix and the model as two pictures of the same bins: shares of all moves, `xi_i p_ij` and `xi_i x_ij`, states
+//! ordered by meta-state and then by membership, summed over bins.
+
+use metastate::linalg::Operator;
+use metastate::solve::Factors;
+use serde::{Deserialize, Serialize};
+
+use crate::result::Zones;
+
+/// Bins a side, at most.
+const MOST_BINS: usize = 160;
+
+/// Two square pictures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Heat {
+    /// Bins a side.
+    pub bins: usize,
+    /// States in all.
+    pub states: usize,
+    /// What was counted, row by row.
+    pub counted: Vec<f32>,
+    /// What the model says.
+    pub model: Vec<f32>,
+    /// Number of states before the second, third, ... meta-state in the order of the pictures.
+    pub borders: Vec<usize>,
+}
+
+impl Heat {
+    /// One pass over P, and `(sum_i xi_i U_i) (sum_j V_j)^T` bin by bin for the model.
+    pub fn new(p: &dyn Operator, xi: &[f64], factors: &Factors, zones: &Zones) -> Self {
+        let (d, s) = (xi.len(), factors.rank());
+        let bins = d.min(MOST_BINS);
+        let mut order: Vec<usize> = (0..d).collect();
+        let key = |&i: &usize| (zones.metastate[i], -factors.u[(i, zones.metastate[i].min(s - 1))]);
+        order.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b)));
+        let mut bin = vec![0; d];
+        order.iter().enumerate().for_each(|(at, &i)| bin[i] = at * bins / d);
+
+        let mut counted = vec![0.0; bins * bins];
+        let (mut from, mut to) = (vec![0.0; bins * s], vec![0.0; bins * s]);
+        let mut even = vec![0.0; bins];
+        bin.iter().for_each(|&b| even[b] += 1.0 / d as f64);
+        for i in 0..d {
+            let out = &mut counted[bin[i] * bins..(bin[i] + 1) * bins];
+            match p.row(i) {
+                // Few states were never left, and each of them would touch all others.
+                metastate::linalg::Row::Uniform => out.iter_mut().zip(&even).for_each(|(o, e)| *o += xi[i] * e),
+                row => row.for_each(d, |j, x| out[bin[j]] += xi[i] * x),
+            }
+            for j in 0..s {
+                from[bin[i] * s + j] += xi[i] * factors.u[(i, j)];
+                to[bin[i] * s + j] += factors.v[(i, j)];
+            }
+        }
+        let inner = |a: usize, b: usize| (0..s).map(|j| from[a * s + j] * to[b * s + j]).sum::<f64>() as f32;
+        let model = (0..bins * bins).map(|at| inner(at / bins, at % bins)).collect();
+        let mut borders = zones.sizes.clone();
+        borders.pop();
+        (1..borders.len()).for_each(|k| borders[k] += borders[k - 1]);
+        Heat { bins, states: d, counted: counted.into_iter().map(|x: f64| x as f32).collect(), model, borders }
+    }
+}
