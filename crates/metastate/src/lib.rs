@@ -13,6 +13,7 @@
 //! # The way through
 //! [`Counts`] → [`Chain`] → [`solve::Problem`] → [`solve::solve`] → [`solve::Solution`]; [`verify`] rechecks the result with code of its own.
 
+pub mod aggregate;
 pub mod chain;
 pub mod counts;
 pub mod error;
