@@ -71,23 +71,57 @@ pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
     let start = Mat::from_fn(columns, width, |_, _| StandardNormal.sample(&mut rng));
     let mut run = Bidiagonal { v: Mat::zeros(columns, 0), u: Mat::zeros(rows, 0), b: Mat::zeros(0, 0), scale: 0.0 };
     let mut next = small::orthonormalise(&start);
-    let mut svd = run.triplets(wanted, &Mat::zeros(0, 0));
-    for _ in 0..settings.blocks {
+    let mut coupling = Mat::zeros(0, 0);
+    let mut converged = false;
+    for step in 1..=settings.blocks {
         let fresh = run.extend(a, &next);
-        let (block, coupling) = run.next_block(a, fresh);
-        svd = run.triplets(wanted, &coupling);
-        svd.converged = svd.residuals.len() == wanted && svd.residuals.iter().all(|r| *r <= settings.tolerance * run.scale);
-        // An empty block: the bases span an invariant space and every triplet in it is exact.
-        if svd.converged || block.cols() == 0 {
-            svd.converged = true;
-            break;
-        }
-        if run.v.cols() + block.cols() > room {
-            run.restart(keep);
+        let block;
+        (block, coupling) = run.next_block(a, fresh);
+        let full = run.v.cols() + block.cols() > room;
+        // The small decomposition costs as much as a few blocks: not after each.
+        if full || step % CHECK_EVERY == 0 || block.cols() == 0 {
+            let small = run.small();
+            run.scale = run.scale.max(small.values.first().copied().unwrap_or(0.0));
+            let residuals = small.residuals(wanted, &coupling);
+            // An empty block: the bases span an invariant space and every triplet in it is exact.
+            converged = block.cols() == 0 || residuals.len() == wanted && residuals.iter().all(|r| *r <= settings.tolerance * run.scale);
+            if converged {
+                break;
+            }
+            if full && step < settings.blocks {
+                run.restart(&small, keep);
+            }
         }
         next = block;
     }
-    svd
+    let small = run.small();
+    let (left, right) = run.lift(&small, wanted);
+    let residuals = small.residuals(wanted, &coupling);
+    Svd { left, values: small.values[..residuals.len()].to_vec(), right, residuals, converged }
+}
+
+/// Blocks between two looks at the residuals.
+const CHECK_EVERY: usize = 3;
+
+/// `B = X diag(values) Y^T`.
+struct Small {
+    x: Mat,
+    values: Vec<f64>,
+    y: Mat,
+}
+
+impl Small {
+    /// `||R^T x||` of the leading triplets; `coupling` is R^T.
+    fn residuals(&self, wanted: usize, coupling: &Mat) -> Vec<f64> {
+        let k = wanted.min(self.values.len());
+        if coupling.rows() == 0 {
+            return vec![0.0; k];
+        }
+        let leading: Vec<usize> = (0..k).collect();
+        let mut rest = Mat::default();
+        thin::product(coupling, &self.x.select_columns(&leading), &mut rest);
+        thin::column_norms(&rest)
+    }
 }
 
 /// `A V = U B`.
@@ -137,30 +171,27 @@ impl Bidiagonal {
         (block, all)
     }
 
-    /// The leading triplets that the bases hold; `coupling` is R^T.
-    fn triplets(&self, wanted: usize, coupling: &Mat) -> Svd {
-        let Some((x, values, y)) = small::thin_svd(&self.b) else {
-            let (d, e) = (self.u.rows(), self.v.rows());
-            return Svd { left: Mat::zeros(d, 0), values: Vec::new(), right: Mat::zeros(e, 0), residuals: Vec::new(), converged: false };
-        };
-        let k = wanted.min(values.len());
-        let leading: Vec<usize> = (0..k).collect();
-        let (x, y) = (x.select_columns(&leading), y.select_columns(&leading));
-        let mut rest = Mat::default();
-        thin::product(coupling, &x, &mut rest);
+    fn small(&self) -> Small {
+        match small::thin_svd(&self.b) {
+            Some((x, values, y)) => Small { x, values, y },
+            None => Small { x: Mat::zeros(self.b.rows(), 0), values: Vec::new(), y: Mat::zeros(self.b.cols(), 0) },
+        }
+    }
+
+    /// The leading singular vectors that the bases hold.
+    fn lift(&self, small: &Small, wanted: usize) -> (Mat, Mat) {
+        let leading: Vec<usize> = (0..wanted.min(small.values.len())).collect();
         let (mut left, mut right) = (Mat::default(), Mat::default());
-        thin::product(&self.u, &x, &mut left);
-        thin::product(&self.v, &y, &mut right);
-        let residuals = if rest.rows() == 0 { vec![0.0; k] } else { thin::column_norms(&rest) };
-        Svd { left, values: values[..k].to_vec(), right, residuals, converged: false }
+        thin::product(&self.u, &small.x.select_columns(&leading), &mut left);
+        thin::product(&self.v, &small.y.select_columns(&leading), &mut right);
+        (left, right)
     }
 
     /// Keeps the leading triplets only.
-    fn restart(&mut self, keep: usize) {
-        let svd = self.triplets(keep, &Mat::zeros(0, self.b.rows()));
-        let k = svd.values.len();
-        self.b = Mat::from_fn(k, k, |i, j| if i == j { svd.values[i] } else { 0.0 });
-        (self.u, self.v) = (svd.left, svd.right);
+    fn restart(&mut self, small: &Small, keep: usize) {
+        let k = keep.min(small.values.len());
+        (self.u, self.v) = self.lift(small, k);
+        self.b = Mat::from_fn(k, k, |i, j| if i == j { small.values[i] } else { 0.0 });
     }
 }
 
