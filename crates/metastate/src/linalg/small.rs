@@ -51,6 +51,15 @@ pub fn thin_svd(a: &Mat) -> Option<(Mat, Vec<f64>, Mat)> {
     Some((back(x), values.column_vector().iter().copied().collect(), back(y)))
 }
 
+/// Moore-Penrose inverse; singular values below 1e-10 of the largest count as zero.
+pub fn pseudo_inverse(a: &Mat) -> Mat {
+    let Some((x, values, y)) = thin_svd(a) else { return Mat::zeros(a.cols(), a.rows()) };
+    let scaled = Mat::from_fn(y.rows(), values.len(), |i, l| if values[l] > 1e-10 * values[0] { y[(i, l)] / values[l] } else { 0.0 });
+    let mut inverse = Mat::default();
+    thin::product(&scaled, &x.transposed(), &mut inverse);
+    inverse
+}
+
 /// Whether the symmetric matrix (its lower half is read, the buffer is overwritten) has a Cholesky factor.
 pub fn has_cholesky_factor(a: &mut Mat) -> bool {
     let n = a.rows();

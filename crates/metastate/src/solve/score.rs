@@ -34,6 +34,16 @@ pub enum Model<'a> {
     },
     /// The marginal law, whatever the state: rank one.
     Independent,
+    /// Any other model, by its rows: `O(d)` a row with held-out departures, so `O(d^2)` in all.
+    Rows(&'a dyn RowModel),
+}
+
+/// A model known by its rows.
+pub trait RowModel: Sync + std::fmt::Debug {
+    /// Number of states.
+    fn states(&self) -> usize;
+    /// The law of the next state after i: `d` numbers.
+    fn row(&self, i: usize, out: &mut [f64]);
 }
 
 /// Scores on held-out transitions.
@@ -64,6 +74,7 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
         let (mut log, mut error, mut norm) = (0.0, 0.0, 0.0);
         let mut p: Vec<f64> = Vec::new();
         let mut product = vec![0.0; s];
+        let mut whole_row = if let Model::Rows(_) = model { vec![0.0; training.rows()] } else { Vec::new() };
         for i in rows {
             let (columns, counts) = held_out.row(i);
             let departures: f64 = counts.iter().sum();
@@ -80,6 +91,11 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
                     thin::dot(u, &product)
                 }
                 (Model::Empirical { pseudo }, _) => empirical_row(training, i, pseudo, &marginal, marginal_norm2, columns, &mut p),
+                (Model::Rows(x), _) => {
+                    x.row(i, &mut whole_row);
+                    p.extend(columns.iter().map(|&j| whole_row[j as usize]));
+                    thin::dot(&whole_row, &whole_row)
+                }
                 _ => {
                     p.extend(columns.iter().map(|&j| marginal[j as usize]));
                     marginal_norm2
@@ -126,7 +142,11 @@ fn empirical_row(training: &Csr, i: usize, c: f64, marginal: &[f64], marginal_no
 fn check(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> Result<()> {
     let d = training.rows();
     let sizes = [("the training counts (columns)", training.cols()), ("the held-out counts", held_out.rows())];
-    let factors = if let Model::LowRank(x) = model { vec![("U", x.u.rows()), ("V", x.v.rows())] } else { Vec::new() };
+    let factors = match model {
+        Model::LowRank(x) => vec![("U", x.u.rows()), ("V", x.v.rows())],
+        Model::Rows(x) => vec![("the model", x.states())],
+        _ => Vec::new(),
+    };
     for (what, found) in sizes.into_iter().chain([("the held-out counts (columns)", held_out.cols())]).chain(factors) {
         if found != d {
             return Err(Error::SizeMismatch { what, expected: d, found });

@@ -65,7 +65,7 @@ pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
 }
 
 /// Row numbers of the longest row, then the longest after projecting that one out, and so on.
-fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
+pub(crate) fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
     let mut rest = a.clone();
     let mut chosen = Vec::new();
     let mut first = None;
