@@ -1,10 +1,10 @@
 //! Folds of the data: parts that are held out in turn, so that a model is judged on transitions that it has not seen.
 //!
-//! Trips are dealt at random into folds of equal size. Frames of a trajectory depend on each other, so trajectories are cut into
+//! Trips are dealt at random, each into any fold. Frames of a trajectory depend on each other, so trajectories are cut into
 //! contiguous blocks that are held out whole; a pair of frames that spans a border belongs to no block.
 
 use rand::{RngExt, SeedableRng};
-use rand_distr::{Distribution, Hypergeometric};
+use rand_distr::{Binomial, Distribution};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{CountMode, TransitionCounter};
@@ -27,58 +27,24 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Deals the transitions into `k` folds whose sizes differ by one at most: each count is split by the multivariate
-    /// hypergeometric law, as if the trips had been shuffled. Of a count that is not whole, the broken rest is dealt as one.
+    /// Deals the transitions into `k` folds: each falls into one of them by chance, all alike, so each count is split by the
+    /// multinomial law. Of a count that is not whole, the broken rest is dealt as one.
     pub fn of_trips(counts: &Csr, k: usize, seed: u64) -> Result<Folds> {
         check_number(k)?;
-        let units: f64 = counts.values().iter().map(|n| n.ceil()).sum();
-        if units > MOST_TRANSITIONS {
+        if let Some(n) = counts.values().iter().find(|n| **n > MOST_TRANSITIONS) {
             return Err(Error::Setting {
-                name: "the number of transitions",
-                value: units.to_string(),
-                allowed: "folds are dealt for at most 9e15; divide the weights by a common factor",
+                name: "a count",
+                value: n.to_string(),
+                allowed: "folds are dealt for counts of at most 9e15; divide the weights by a common factor",
             });
         }
-        let mut left = units as u64;
-        // The first folds take what does not divide evenly.
-        let mut room: Vec<u64> = (0..k as u64).map(|f| left / k as u64 + u64::from(f < left % k as u64)).collect();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut parts = vec![Part::default(); k];
         let mut dealt = vec![0.0; k];
         for i in 0..counts.rows() {
             let (columns, values) = counts.row(i);
             for (&j, &n) in columns.iter().zip(values) {
-                dealt.fill(0.0);
-                let whole = n.ceil() as u64;
-                let singly = if whole > DEALT_SINGLY { 1 } else { whole };
-                let mut rest = whole - singly;
-                if rest > 0 {
-                    let mut others = left;
-                    for f in 0..k {
-                        let take = split(others, room[f], rest, &mut rng);
-                        others -= room[f];
-                        room[f] -= take;
-                        rest -= take;
-                        dealt[f] += take as f64;
-                    }
-                    left -= whole - singly;
-                }
-                for unit in 0..singly {
-                    let mut at = rng.random_range(0..left);
-                    let f = room
-                        .iter()
-                        .position(|r| {
-                            at < *r || {
-                                at -= r;
-                                false
-                            }
-                        })
-                        .unwrap_or(0);
-                    room[f] -= 1;
-                    left -= 1;
-                    // The last unit carries the broken rest.
-                    dealt[f] += if unit + 1 == singly { 1.0 - (n.ceil() - n) } else { 1.0 };
-                }
+                deal(n, &mut dealt, &mut rng);
                 for (part, &n) in parts.iter_mut().zip(&dealt).filter(|(_, n)| **n > 0.0) {
                     part.indices.push(j);
                     part.values.push(n);
@@ -152,15 +118,23 @@ fn check_number(k: usize) -> Result<()> {
     Err(Error::Setting { name: "the number of folds", value: k.to_string(), allowed: "it must be between 2 and 1000" })
 }
 
-/// How many of `draws` out of `population` fall to the fold that has room for `room`.
-fn split(population: u64, room: u64, draws: u64, rng: &mut Xoshiro256PlusPlus) -> u64 {
-    if room == 0 || draws == 0 {
-        return 0;
+/// Splits one count.
+fn deal(n: f64, dealt: &mut [f64], rng: &mut Xoshiro256PlusPlus) {
+    let k = dealt.len();
+    dealt.fill(0.0);
+    let units = n.ceil() as u64;
+    let singly = if units > DEALT_SINGLY { 1 } else { units };
+    let mut rest = units - singly;
+    for f in 0..if rest > 0 { k } else { 0 } {
+        // Of those that are left, each falls into this fold with probability 1 / (folds left).
+        let here = if f + 1 == k { rest } else { Binomial::new(rest, 1.0 / (k - f) as f64).map_or(0, |law| law.sample(rng)) };
+        dealt[f] += here as f64;
+        rest -= here;
     }
-    if room == population || draws == population {
-        return draws.min(room);
+    for unit in 0..singly {
+        // The last unit carries the broken rest.
+        dealt[rng.random_range(0..k)] += if unit + 1 == singly { 1.0 - (n.ceil() - n) } else { 1.0 };
     }
-    Hypergeometric::new(population, room, draws).map_or(draws.min(room), |law| law.sample(rng))
 }
 
 /// The sum of matrices of one size.
@@ -222,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn folds_of_trips_add_up_and_have_equal_sizes() {
+    fn folds_of_trips_add_up_and_have_like_sizes() {
         for (most, broken) in [(1, 0.0), (3, 0.0), (5000, 0.0), (40, 0.25)] {
             let counts = random_counts(50, most, broken);
             let folds = Folds::of_trips(&counts, 5, 7).unwrap();
@@ -232,10 +206,9 @@ mod tests {
                 assert!((a - b).abs() <= 1e-9 * b, "{a} {b}");
             }
             let sizes: Vec<f64> = folds.parts.iter().map(|p| p.values().iter().sum()).collect();
-            let spread = sizes.iter().fold(f64::MIN, |m, s| m.max(*s)) - sizes.iter().fold(f64::MAX, |m, s| m.min(*s));
-            // Each count that is not whole costs its fold a part of one unit.
-            let slack = if broken > 0.0 { counts.nonzeros() as f64 } else { 1.0 };
-            assert!(spread <= slack, "{sizes:?}");
+            let all: f64 = sizes.iter().sum();
+            // Five standard deviations of the binomial law of a fold's size.
+            assert!(sizes.iter().all(|s| (s - all / 5.0).abs() < 5.0 * (0.16 * all).sqrt()), "{sizes:?}");
             for f in 0..5 {
                 let both = sum([&folds.training(f).unwrap(), folds.held_out(f)].into_iter()).unwrap();
                 assert_eq!(both.indices(), counts.indices());

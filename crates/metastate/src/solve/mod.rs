@@ -12,6 +12,7 @@ pub mod problem;
 pub mod refit;
 pub mod relaxation;
 pub mod score;
+pub mod select;
 mod settings;
 pub mod shrink;
 mod solution;
