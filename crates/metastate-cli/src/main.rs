@@ -1,14 +1,18 @@
 //! The command `metastate`.
 
 mod args;
+mod assign;
 mod checkpoint;
+mod compare;
 mod count;
 mod data;
 mod demo;
 mod error;
 mod explain;
 mod fit;
+mod hard;
 mod progress;
+mod reference;
 mod run;
 mod settings;
 mod simulate;

@@ -5,17 +5,20 @@
 
 mod error;
 pub mod folder;
-mod geojson;
 pub mod hash;
 mod load;
+mod map;
 pub mod npz;
 mod parquet_table;
 mod result;
 mod summary;
 mod tables;
+mod zones;
 
 pub use error::{Error, Result};
 pub use load::{Loaded, load};
+pub use map::{bar_chart, zone_map};
 pub use result::{FitResult, Zones, write};
 pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
 pub use tables::{csv_field, number, parse_csv};
+pub use zones::ZoneSet;

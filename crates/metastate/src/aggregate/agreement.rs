@@ -53,15 +53,10 @@ impl Overlap {
         if total <= 0.0 {
             return None;
         }
-        let entropy = |parts: &BTreeMap<u32, f64>| -> f64 {
-            parts.values().filter(|n| **n > 0.0).map(|n| -(n / total) * (n / total).ln()).sum()
-        };
-        let information: f64 = self
-            .cells
-            .iter()
-            .filter(|(_, n)| **n > 0.0)
-            .map(|((a, b), n)| n / total * (n * total / (rows[a] * columns[b])).ln())
-            .sum();
+        let entropy =
+            |parts: &BTreeMap<u32, f64>| -> f64 { parts.values().filter(|n| **n > 0.0).map(|n| -(n / total) * (n / total).ln()).sum() };
+        let information: f64 =
+            self.cells.iter().filter(|(_, n)| **n > 0.0).map(|((a, b), n)| n / total * (n * total / (rows[a] * columns[b])).ln()).sum();
         let mean = 0.5 * (entropy(&rows) + entropy(&columns));
         Some(if mean == 0.0 { 1.0 } else { (information / mean).clamp(0.0, 1.0) })
     }

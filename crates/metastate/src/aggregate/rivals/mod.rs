@@ -9,6 +9,7 @@ mod reversible;
 mod spectral;
 mod training;
 
+pub use ours::largest_lambda;
 pub use spectral::ClippedSvd;
 pub use training::Training;
 

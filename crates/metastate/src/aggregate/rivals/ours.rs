@@ -2,6 +2,7 @@
 
 use super::{RivalSettings, Training};
 use crate::error::{Error, Result};
+use crate::linalg::thin;
 use crate::solve::local::{Fast, LocalSolver};
 use crate::solve::refit::{least_squares, likelihood};
 use crate::solve::{Factors, Problem, start};
@@ -50,4 +51,23 @@ pub fn least_squares_refit(training: &Training, settings: &RivalSettings) -> Res
 pub fn likelihood_refit(training: &Training, settings: &RivalSettings) -> Result<Factors> {
     let start = penalised(training, settings)?;
     Ok(likelihood(training.observed(), &start, &settings.likelihood)?.factors)
+}
+
+/// Shares of lambda_max that are tried, from above.
+const RATIOS: [f64; 10] = [0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.003, 0.001];
+/// A column counts as long as it is not shorter than this share of the longest.
+const VANISHED: f64 = 1e-3;
+
+/// The largest of a few lambdas at which the penalised problem keeps all its columns: at larger ones fewer meta-states pay.
+pub fn largest_lambda(training: &Training, settings: &RivalSettings, lambda_max: f64) -> Result<f64> {
+    for ratio in RATIOS {
+        let lambda = ratio * lambda_max;
+        let x = penalised(training, &RivalSettings { lambda, ..*settings })?;
+        let norms = thin::column_norms(&x.u);
+        let longest = norms.iter().copied().fold(0.0, f64::max);
+        if norms.iter().all(|n| *n > VANISHED * longest) {
+            return Ok(lambda);
+        }
+    }
+    Ok(RATIOS[RATIOS.len() - 1] * lambda_max)
 }
