@@ -1,7 +1,7 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
-use metastate::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
-use metastate_ingest::{Data, Ingested, MatrixValues, Progress};
+use metastate::{Chain, Csr, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+use metastate_ingest::{CountedStates, Data, Ingested, MatrixValues, Progress};
 use metastate_report::FileRecord;
 
 use crate::args::{FitArgs, InputArgs, WeightsKind};
@@ -39,32 +39,11 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
         .iter()
         .map(|r| FileRecord { name: r.name.clone(), role: "data".into(), bytes: r.bytes, sha256: r.sha256.clone() })
         .collect();
-    let weight_power = weight_power(fit);
     match ingested.data {
-        Data::Counts(counted) => {
-            let weights_by = match fit.weights_by {
-                WeightsKind::Departures => WeightsBy::Departures,
-                WeightsKind::Arrivals => WeightsBy::Arrivals,
-            };
-            let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power })?;
-            // The chain may have left out states; the others keep their labels.
-            let coordinates = counted.coordinates.map(|all| {
-                let place = |l| counted.counts.index().position(&l).map_or((f64::NAN, f64::NAN), |i| all[i as usize]);
-                chain.index().labels().map(place).collect()
-            });
-            Ok(Loaded {
-                chain,
-                coordinates,
-                cell: counted.cell,
-                inputs,
-                rows: counted.rows,
-                rows_counted: counted.kept,
-                hints: ingested.hints,
-            })
-        }
+        Data::Counts(counted) => Ok(from_counted(counted, fit, inputs, ingested.hints)?.loaded()),
         Data::Matrix(matrix) => {
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
-            let given = Given { weights, weight_power, index: Some(matrix.index) };
+            let given = Given { weights, weight_power: weight_power(fit), index: Some(matrix.index) };
             let chain = match matrix.values {
                 MatrixValues::Sparse(p) => Chain::from_sparse(p, given)?,
                 MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
@@ -82,7 +61,45 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
     }
 }
 
-fn weight_power(fit: &FitArgs) -> WeightPower {
+/// Counts, the chain estimated from them, and what is known about the data behind it.
+pub struct FromCounts {
+    /// P, xi and labels.
+    pub chain: Chain,
+    /// The counts between the chain's states, in their order.
+    pub counts: Csr,
+    /// Centres of the cells, in the order of the chain's states.
+    pub coordinates: Option<Vec<(f64, f64)>>,
+    /// Side of a cell in degrees, when the states are cells.
+    pub cell: Option<f64>,
+    inputs: Vec<FileRecord>,
+    rows: u64,
+    rows_counted: u64,
+    hints: Vec<String>,
+}
+
+impl FromCounts {
+    fn loaded(self) -> Loaded {
+        let FromCounts { chain, coordinates, cell, inputs, rows, rows_counted, hints, .. } = self;
+        Loaded { chain, coordinates, cell, inputs, rows, rows_counted, hints }
+    }
+}
+
+/// Estimates the chain; states without weight are left out, the others keep their labels and places.
+pub fn from_counted(counted: CountedStates, fit: &FitArgs, inputs: Vec<FileRecord>, hints: Vec<String>) -> Result<FromCounts> {
+    let weights_by = match fit.weights_by {
+        WeightsKind::Departures => WeightsBy::Departures,
+        WeightsKind::Arrivals => WeightsBy::Arrivals,
+    };
+    let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power: weight_power(fit) })?;
+    let index = counted.counts.index();
+    let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
+    let coordinates = counted.coordinates.map(|all| kept.iter().map(|&i| all[i]).collect());
+    let counts = counted.counts.csr().restrict(&kept);
+    Ok(FromCounts { chain, counts, coordinates, cell: counted.cell, inputs, rows: counted.rows, rows_counted: counted.kept, hints })
+}
+
+/// The power of the weights.
+pub fn weight_power(fit: &FitArgs) -> WeightPower {
     match fit.weight_power.as_str() {
         "0" => WeightPower::Zero,
         "0.5" => WeightPower::Half,

@@ -62,6 +62,14 @@ const OWN: &[(&str, &str)] = &[
         "--truth needs .npy files of float64: the true transition matrix, or its two factors U and V. Rows are matched to states by number when all labels are numbers, by place otherwise.",
     ),
     ("E-CLI-INIT", "--init RESULT needs the folder of an earlier result over exactly the same states."),
+    (
+        "E-CLI-REFERENCE",
+        "compare was given labels or places for the states that it cannot use: the table or the column is not there, or none of the states is in it. States are found by the column --label, or by lon and lat where they are cells.",
+    ),
+    (
+        "E-CLI-ASSIGN",
+        "assign reads memberships off transitions into states of the fit, and there are none in these inputs. Labels must be written as in states.csv.",
+    ),
     ("E-CLI-SIGNAL", "The operating system did not let the program listen to Ctrl-C. Without that, no checkpoint could be promised."),
     ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
     ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use metastate::aggregate::ZoneFlows;
 use metastate::solve::{self, Problem, Solution};
 use metastate::{Chain, Label};
 use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
@@ -16,7 +17,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{Watch, WatchReading};
-use crate::{settings, truth};
+use crate::{hard, settings, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -45,6 +46,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
     let chain = &loaded.chain;
+    hard::check(job.fit.clusters, chain.states())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let mut seconds = BTreeMap::from([("reading".to_owned(), start.elapsed().as_secs_f64())]);
@@ -68,6 +70,11 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         solution.errors.rel_se = Some(solve::errors::relative_sampling_error(chain.weights(), chain.p(), p.as_ref()));
     }
     seconds.insert("solving".into(), clock.elapsed().as_secs_f64());
+    let clock = Instant::now();
+    reporter.spin("zones");
+    let partition = hard::metastates(job.fit.clusters, &solution.factors.u, chain.xi(), job.seed)?;
+    let flows = ZoneFlows::new(chain.p(), chain.departures(), &partition);
+    seconds.insert("zones".into(), clock.elapsed().as_secs_f64());
     seconds.insert("total".into(), start.elapsed().as_secs_f64());
 
     let mut hints = loaded.hints;
@@ -88,6 +95,8 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         coordinates: loaded.coordinates.as_deref(),
         cell: loaded.cell,
         factors: &solution.factors,
+        partition: &partition,
+        flows: &flows,
         witness_a: &solution.witness.a,
         witness_b: &solution.witness.b,
         witness_mu: &solution.witness.mu,
@@ -208,7 +217,7 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
         iterations: solution.sweeps,
         rounds: solution.rounds,
         seed: job.seed,
-        settings: json!({ "input": job.input, "fit": job.fit, "hard_metastates": "largest membership" }),
+        settings: json!({ "input": job.input, "fit": job.fit, "hard_metastates": hard::describe(job.fit.clusters) }),
         command: job.command.clone(),
         directory: std::env::current_dir().map_or_else(|_| String::new(), |d| d.display().to_string()),
         inputs: Vec::new(),

@@ -1,7 +1,9 @@
 //! The command `metastate`.
 
 mod args;
+mod assign;
 mod checkpoint;
+mod compare;
 mod count;
 mod data;
 mod demo;
@@ -9,7 +11,9 @@ mod error;
 mod explain;
 mod fit;
 mod forecast;
+mod hard;
 mod progress;
+mod reference;
 mod run;
 mod settings;
 mod simulate;

@@ -9,7 +9,7 @@ use crate::args::{Cli, Command, Common};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::Stopper;
-use crate::{count, demo, explain, fit, forecast, simulate, verify};
+use crate::{assign, compare, count, demo, explain, fit, forecast, simulate, verify};
 
 /// Does what was asked.
 pub fn run(cli: Cli) -> Result<ExitCode> {
@@ -28,6 +28,14 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             let outcome = verify::run(&command.result, &mut reporter, &stopper)?;
             tell(&common, &outcome, || outcome.table())?;
             return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(crate::error::FAILED) });
+        }
+        Command::Compare(command) => {
+            let compared = compare::run(&command, common.seed, &mut reporter, &stopper)?;
+            tell(&common, &compared, || compared.describe())?;
+        }
+        Command::Assign(command) => {
+            let assigned = assign::run(&command, &mut reporter, &stopper)?;
+            tell(&common, &assigned, || assigned.describe())?;
         }
         Command::Count(command) => {
             let counted = count::run(&command, &mut reporter, &stopper)?;

@@ -4,7 +4,7 @@ use metastate::Chain;
 use metastate::solve::{BbFormula, Factors, Redundancy, Settings, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 
-use crate::args::{Clusters, FitArgs, Init, RefitKind, SolverKind, StopKind};
+use crate::args::{FitArgs, Init, RefitKind, SolverKind, StopKind};
 use crate::error::{CliError, Result};
 
 /// Random directions of the paper's early rule.
@@ -12,12 +12,6 @@ const EARLY_DIRECTIONS: usize = 5000;
 
 /// Refuses what can be refused before any file is read.
 pub fn check(fit: &FitArgs) -> Result<()> {
-    if let Clusters::Count(_) = fit.clusters {
-        return Err(CliError::not_yet(
-            "--clusters with a number",
-            "leave it out: every state then goes to the meta-state where its membership is largest",
-        ));
-    }
     if fit.refit != RefitKind::None {
         return Err(CliError::not_yet("--refit other than none", "leave it out: factors.npz holds the solution of the stated problem"));
     }

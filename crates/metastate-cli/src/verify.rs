@@ -4,11 +4,12 @@ use std::path::Path;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use metastate::Mat;
 use metastate::verify::{Reported, Witness, compare, recompute};
 use metastate_report::{LedgerRecord, Loaded, Summary, Zones, hash, number};
 use serde::Serialize;
 
-use crate::args::{FitArgs, InputArgs};
+use crate::args::{Clusters, FitArgs, InputArgs};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
@@ -100,7 +101,7 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
     checks.table("ledger", (summary.ledger != LedgerRecord::list(chain.ledger())).then(|| "other entries".to_owned()));
     checks.table("xi", (result.xi != chain.xi()).then(|| "other weights".to_owned()));
     let labels: Vec<String> = chain.index().labels().map(|l| l.to_string()).collect();
-    checks.table("states.csv", states_table(&result, &labels, data.coordinates.as_deref()));
+    checks.table("states.csv", states_table(&result, &labels, data.coordinates.as_deref(), fit.clusters));
     checks.table("latent.csv", latent_table(&result));
     checks.table("metastates.csv", metastates_table(&result));
 
@@ -175,15 +176,21 @@ pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
 }
 
 /// Labels, weights, memberships, hard meta-states and coordinates, each exactly.
-fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, f64)]>) -> Option<String> {
+fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, f64)]>, clusters: Clusters) -> Option<String> {
     let u = &result.factors.u;
-    let zones = Zones::by_membership(u, &result.xi);
     let rows = result.states.get(1..).unwrap_or_default();
     if rows.len() != labels.len() || rows.len() != u.rows() || result.xi.len() != rows.len() {
         return Some(format!("{} rows for {} states", rows.len(), labels.len()));
     }
+    let zone = |row: &Vec<String>| row.get(2).and_then(|z| z.parse::<usize>().ok()).filter(|z| *z >= 1).map(|z| z - 1);
+    let Some(zones) = rows.iter().map(zone).collect::<Option<Vec<usize>>>() else {
+        return Some("a hard meta-state is no number".to_owned());
+    };
+    if let Some(wrong) = wrong_zone(u, &result.xi, &zones, clusters) {
+        return Some(wrong);
+    }
     for (i, row) in rows.iter().enumerate() {
-        let mut expected = vec![labels[i].clone(), number(result.xi[i]), (zones.metastate[i] + 1).to_string()];
+        let mut expected = vec![labels[i].clone(), number(result.xi[i]), (zones[i] + 1).to_string()];
         expected.extend(u.row(i).iter().map(|x| number(*x)));
         expected.extend(coordinates.iter().flat_map(|c| [number(c[i].0), number(c[i].1)]));
         if let Some(k) = (0..expected.len().max(row.len())).find(|&k| expected.get(k) != row.get(k)) {
@@ -191,6 +198,39 @@ fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, 
         }
     }
     None
+}
+
+/// Hard meta-states must fall in mass, and every state must be where it belongs: with the largest membership, or nearest to the mean
+/// of its own cluster.
+fn wrong_zone(u: &Mat, xi: &[f64], zones: &[usize], clusters: Clusters) -> Option<String> {
+    let s = u.cols();
+    let k = match clusters {
+        Clusters::Count(k) => k,
+        _ => s,
+    };
+    if let Some(i) = zones.iter().position(|z| *z >= k) {
+        return Some(format!("row {}: meta-state {} of {k}", i + 1, zones[i] + 1));
+    }
+    let (mut mass, mut size, mut centre) = (vec![0.0; k], vec![0.0; k], vec![vec![0.0; s]; k]);
+    for (i, &z) in zones.iter().enumerate() {
+        mass[z] += xi[i];
+        size[z] += 1.0;
+        (0..s).for_each(|j| centre[z][j] += u[(i, j)]);
+    }
+    if mass.windows(2).any(|w| w[1] > w[0] + ROUNDING) {
+        return Some("meta-states are not ordered by mass".to_owned());
+    }
+    if clusters == Clusters::Membership {
+        // Which column a zone stands for shows in any of its states; all must agree.
+        let largest = |i: usize| (1..s).fold(0, |best, j| if u[(i, j)] > u[(i, best)] { j } else { best });
+        let mut column = vec![None; k];
+        let wrong = |i: &usize| *column[zones[*i]].get_or_insert(largest(*i)) != largest(*i);
+        return (0..zones.len()).find(wrong).map(|i| format!("row {}: not the largest membership", i + 1));
+    }
+    centre.iter_mut().zip(&size).for_each(|(c, n)| c.iter_mut().for_each(|x| *x /= n));
+    let distance = |i: usize, z: usize| (0..s).map(|j| (u[(i, j)] - centre[z][j]).powi(2)).sum::<f64>();
+    let nearer = |i: usize| (0..k).any(|z| size[z] > 0.0 && distance(i, z) < distance(i, zones[i]) - ROUNDING);
+    (0..zones.len()).find(|&i| nearer(i)).map(|i| format!("row {}: nearer to another meta-state", i + 1))
 }
 
 /// K = V^T U, summed in plain loops.

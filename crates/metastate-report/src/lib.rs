@@ -6,14 +6,15 @@
 mod error;
 pub mod folder;
 mod forecast;
-mod geojson;
 pub mod hash;
 mod load;
+mod map;
 pub mod npz;
 mod parquet_table;
 mod result;
 mod summary;
 mod tables;
+mod zones;
 
 pub use error::{Error, Result};
 pub use forecast::{
@@ -21,6 +22,8 @@ pub use forecast::{
     write_forecast,
 };
 pub use load::{Loaded, load, load_refit};
+pub use map::{bar_chart, zone_map};
 pub use result::{FitResult, Zones, write};
 pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
 pub use tables::{csv_field, number, parse_csv};
+pub use zones::ZoneSet;

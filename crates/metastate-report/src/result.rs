@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use metastate::Label;
+use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::{Mat, thin};
 use metastate::solve::Factors;
 
@@ -11,7 +12,8 @@ use crate::folder::Draft;
 use crate::hash;
 use crate::npz::{Array, npz_bytes};
 use crate::summary::Summary;
-use crate::{geojson, parquet_table, tables};
+use crate::zones::ZoneSet;
+use crate::{parquet_table, tables};
 
 /// A solution with the names of its states.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +28,10 @@ pub struct FitResult<'a> {
     pub cell: Option<f64>,
     /// U and V.
     pub factors: &'a Factors,
+    /// Hard meta-states, the zones.
+    pub partition: &'a Partition,
+    /// What moves between them.
+    pub flows: &'a ZoneFlows,
     /// The dual point behind the bound: its left factor,
     pub witness_a: &'a Mat,
     /// its right factor,
@@ -34,7 +40,7 @@ pub struct FitResult<'a> {
     pub witness_mu: &'a [f64],
 }
 
-/// Hard meta-states: each state goes where its membership is largest.
+/// The states of each meta-state by their largest membership.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Zones {
     /// The meta-state of each state, from 0.
@@ -72,14 +78,26 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     put("factors.npz", &npz_bytes(&factors).map_err(writing(place))?)?;
     let witness = [Array::matrix("a", result.witness_a), Array::matrix("b", result.witness_b), Array::list("mu", result.witness_mu)];
     put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
-    put("states.csv", tables::states(result, &zones).as_bytes())?;
-    put("states.parquet", &parquet_table::states(result, &zones).map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
+    put("states.csv", tables::states(result).as_bytes())?;
+    put("states.parquet", &parquet_table::states(result).map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
     put("metastates.csv", tables::metastates(result, &zones).as_bytes())?;
     let mut latent = Mat::default();
     thin::product(&result.factors.v.transposed(), &result.factors.u, &mut latent);
     put("latent.csv", tables::latent(&latent).as_bytes())?;
-    if let Some(text) = geojson::zones(result, &zones) {
+    let map = ZoneSet {
+        partition: result.partition,
+        flows: result.flows,
+        labels: result.labels,
+        xi: result.xi,
+        u: &result.factors.u,
+        cells: result.coordinates.zip(result.cell),
+    };
+    put("zones.csv", map.table().as_bytes())?;
+    if let Some(text) = map.geojson() {
         put("zones.geojson", text.as_bytes())?;
+    }
+    if let Some(bytes) = map.geoparquet() {
+        put("zones.parquet", &bytes.map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
     }
     draft.file("summary.json", json(&summary).as_bytes())?;
     draft.finish(force)?;

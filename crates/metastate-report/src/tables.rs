@@ -45,13 +45,13 @@ pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
 }
 
 /// `label, weight, metastate, membership_1..s`, and `lon, lat` where they are known.
-pub(crate) fn states(result: &FitResult, zones: &Zones) -> String {
+pub(crate) fn states(result: &FitResult) -> String {
     let u = &result.factors.u;
     let mut out = String::from("label,weight,metastate");
     (1..=u.cols()).for_each(|j| push(&mut out, format_args!(",membership_{j}")));
     out.push_str(if result.coordinates.is_some() { ",lon,lat\n" } else { "\n" });
     for (i, label) in result.labels.iter().enumerate() {
-        push(&mut out, format_args!("{},{:?},{}", csv_field(&label.to_string()), result.xi[i], zones.metastate[i] + 1));
+        push(&mut out, format_args!("{},{:?},{}", csv_field(&label.to_string()), result.xi[i], result.partition.labels[i] + 1));
         u.row(i).iter().for_each(|x| push(&mut out, format_args!(",{x:?}")));
         if let Some((lon, lat)) = result.coordinates.map(|c| c[i]) {
             push(&mut out, format_args!(",{lon:?},{lat:?}"));

@@ -26,7 +26,7 @@ pub mod solve;
 pub mod verify;
 
 pub use chain::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
-pub use counts::{Connectivity, CountMode, Counts, Label, StateClass, StateIndex, TransitionCounter};
+pub use counts::{Connectivity, CountMode, Counts, Folds, Label, StateClass, StateIndex, TransitionCounter};
 pub use error::{Error, Result};
 pub use ledger::{Ledger, LedgerEntry, LedgerUnit};
 pub use linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};

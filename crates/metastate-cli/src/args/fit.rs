@@ -53,8 +53,8 @@ pub struct FitArgs {
     /// The true transition matrix, or its two factors, for the recovery error
     #[arg(long, value_name = "P.npy|U.npy,V.npy")]
     pub truth: Option<String>,
-    /// Number of hard meta-states; in this version `rank`: every state goes where its membership is largest
-    #[arg(long, value_name = "K|rank", default_value = "rank")]
+    /// Hard meta-states (zones): k-means on the memberships with K clusters or one for each meta-state, or the largest membership
+    #[arg(long, value_name = "K|rank|membership", default_value = "rank")]
     pub clusters: Clusters,
     /// Refit without the price; in this version `none`
     #[arg(long, value_enum, default_value = "none")]
@@ -178,9 +178,11 @@ impl From<Init> for String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Clusters {
-    /// One for each meta-state.
+    /// k-means, one for each meta-state.
     Rank,
-    /// So many.
+    /// Every state goes where its membership is largest.
+    Membership,
+    /// k-means, so many.
     Count(usize),
 }
 
@@ -189,7 +191,8 @@ impl FromStr for Clusters {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "rank" => Ok(Clusters::Rank),
-            _ => text.parse().map(Clusters::Count).map_err(|_| format!("`{text}` is neither a number nor `rank`")),
+            "membership" => Ok(Clusters::Membership),
+            _ => text.parse().map(Clusters::Count).map_err(|_| format!("`{text}` is neither a number nor `rank` nor `membership`")),
         }
     }
 }
@@ -205,6 +208,7 @@ impl From<Clusters> for String {
     fn from(clusters: Clusters) -> String {
         match clusters {
             Clusters::Rank => "rank".to_owned(),
+            Clusters::Membership => "membership".to_owned(),
             Clusters::Count(k) => k.to_string(),
         }
     }

@@ -1,14 +1,16 @@
 //! What can be typed. Every option is defined here once; the same structs are written into `summary.json`, so that `verify`
 //! and `--resume` know exactly what was asked for.
 
+mod compare;
 mod fit;
 mod forecast;
 mod input;
 mod simulate;
 
+pub use compare::{AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
 pub use fit::{Clusters, FitArgs, Init, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
 pub use forecast::{ForecastCommand, ModelKind};
-pub use input::InputArgs;
+pub use input::{InputArgs, InputKind};
 pub use simulate::{SimulateArgs, SimulateWhat};
 
 use std::path::PathBuf;
@@ -69,6 +71,12 @@ pub enum Command {
     /// n-step forecasts, stationary law, timescales and passage times from the latent chain
     #[command(after_help = forecast::EXAMPLES)]
     Forecast(Box<ForecastCommand>),
+    /// This method and its rivals on the same held-out folds
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Box<CompareCommand>),
+    /// Memberships for states that were not in the fit, from their own transitions
+    #[command(after_help = ASSIGN_EXAMPLES)]
+    Assign(Box<AssignCommand>),
     /// Chains with a known answer: planted ones, trajectories, a toy city with trips
     #[command(after_help = SIMULATE_EXAMPLES)]
     Simulate(SimulateArgs),
@@ -99,6 +107,19 @@ const FIT_EXAMPLES: &str = "Examples:
 const COUNT_EXAMPLES: &str = "Examples:
   metastate count january.parquet --from start --to end --out january-counts.parquet
   metastate fit 'january-counts.parquet' 'february-counts.parquet' --lambda-ratio 0.5 --out out/both";
+
+const COMPARE_EXAMPLES: &str = "Examples:
+  metastate compare trips.csv --from start --to end --rank 8 --out out/compare
+  metastate compare walk.parquet --as trajectories --state micro --lag 50 --rank 12 --reference macro --out out/protein
+  metastate compare zones.csv --from pickup --to dropoff --weight trips --rank 6 --places centroids.csv --label zone_id --out out/od
+
+The table says for each measure whether this package is the best or which rival is.";
+
+const ASSIGN_EXAMPLES: &str = "Examples:
+  metastate assign out/zones february.parquet --out february-states.csv
+  metastate assign out/zones new.csv --from start --to end --by likelihood --out new-states.csv
+
+Transitions to states that were not in the fit are left out and counted.";
 
 const SIMULATE_EXAMPLES: &str = "Examples:
   metastate simulate planted --states 1000 --rank 10 --out planted

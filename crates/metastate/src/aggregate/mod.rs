@@ -1,3 +1,18 @@
-//! What the factors say about the chain.
+//! From a solution to its meta-states: hard zones, maps, agreement with other labels, and the rival methods.
 
+mod agreement;
+mod assign;
+mod clusters;
+mod coherence;
 pub mod latent;
+pub mod polygons;
+pub mod rivals;
+mod weighted;
+mod zones;
+
+pub use agreement::Overlap;
+pub use assign::{AssignBy, Assigner};
+pub use clusters::{Clustered, KMeans, Partition, REPLICATES, kmeans};
+pub use coherence::{Coherence, Neighbours, cell_of};
+pub use weighted::WeightedChain;
+pub use zones::{Trade, ZoneFlows};

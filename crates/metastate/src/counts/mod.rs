@@ -2,10 +2,12 @@
 
 mod connectivity;
 mod counter;
+pub mod folds;
 mod labels;
 
 pub use connectivity::{Connectivity, StateClass};
 pub use counter::TransitionCounter;
+pub use folds::Folds;
 pub use labels::{Label, StateIndex};
 
 use crate::error::{Error, Result};

@@ -4,6 +4,7 @@ mod csr;
 mod mat;
 mod operator;
 pub mod simplex;
+pub mod singular;
 pub mod small;
 pub mod thin;
 

@@ -86,6 +86,15 @@ pub fn inverse(a: &Mat) -> Option<Mat> {
     Some(Mat::from_fn(n, n, |i, j| work[(i, n + j)]))
 }
 
+/// Moore-Penrose inverse; singular values below 1e-10 of the largest count as zero.
+pub fn pseudo_inverse(a: &Mat) -> Mat {
+    let Some((x, values, y)) = thin_svd(a) else { return Mat::zeros(a.cols(), a.rows()) };
+    let scaled = Mat::from_fn(y.rows(), values.len(), |i, l| if values[l] > 1e-10 * values[0] { y[(i, l)] / values[l] } else { 0.0 });
+    let mut inverse = Mat::default();
+    thin::product(&scaled, &x.transposed(), &mut inverse);
+    inverse
+}
+
 /// Whether the symmetric matrix (its lower half is read, the buffer is overwritten) has a Cholesky factor.
 pub fn has_cholesky_factor(a: &mut Mat) -> bool {
     let n = a.rows();

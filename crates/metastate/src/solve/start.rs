@@ -23,6 +23,21 @@ pub fn random(problem: &Problem, rank: usize, seed: u64) -> Factors {
     x
 }
 
+/// Directions beyond the wanted rank that the spectral basis carries along: the last ones converge slowest.
+const SPARE_DIRECTIONS: usize = 8;
+/// Sweeps of the relaxation that make the basis: each is a step of subspace iteration with the constraint `X 1 = 1` kept.
+const BASIS_SWEEPS: usize = 12;
+
+/// The leading directions of `Xi P`, rows summing to one, from which starts of any rank up to `rank` are cut by [`spectral`].
+pub fn spectral_basis(problem: &Problem, rank: usize, seed: u64) -> Relaxation {
+    let wanted = (rank + SPARE_DIRECTIONS).min(problem.states());
+    // A lambda that hardly shrinks: this is a truncated singular value decomposition.
+    let flat = problem.at_lambda(1e-9 * problem.data_norm2);
+    let mut x = Relaxation::from_row_space(&flat, super::relaxation::random_row_space(&flat, wanted, seed));
+    (0..BASIS_SWEEPS).for_each(|_| x.sweep(&flat));
+    x
+}
+
 /// Rows of A lie in the plane `a . (B^T 1) = 1`, inside the convex hull of the meta-states. The outermost rows (successive
 /// projections) stand in for the meta-states; memberships are the coordinates with respect to them.
 pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
@@ -50,7 +65,7 @@ pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
 }
 
 /// Row numbers of the longest row, then the longest after projecting that one out, and so on.
-fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
+pub(crate) fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
     let mut rest = a.clone();
     let mut chosen = Vec::new();
     let mut first = None;

@@ -1,0 +1,168 @@
+//! `metastate assign`: memberships for states that were not in the fit, from their own transitions.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use metastate::Counts;
+use metastate::aggregate::{AssignBy, Assigner};
+use metastate::{Ledger, LedgerUnit};
+use metastate_ingest::Data;
+use metastate_report::{LedgerRecord, csv_field, folder, number};
+use serde::Serialize;
+
+use crate::args::{AssignCommand, AssignKind, FitArgs, InputArgs};
+use crate::count::check_place;
+use crate::data;
+use crate::error::{CliError, Result};
+use crate::progress::Reporter;
+use crate::stop::{Doing, Stopper};
+use crate::watch::WatchReading;
+
+/// What was assigned.
+#[derive(Debug, Serialize)]
+pub struct Assigned {
+    result: String,
+    out: String,
+    states: usize,
+    new_states: usize,
+    by: &'static str,
+    ledger: Vec<LedgerRecord>,
+    hints: Vec<String>,
+}
+
+impl Assigned {
+    /// For people.
+    pub fn describe(&self) -> String {
+        let mut text = format!("{} states assigned by {}, {} of them were not in the fit\n", self.states, self.by, self.new_states);
+        self.ledger.iter().for_each(|e| text += &format!("left out, {}: {} {}\n", e.reason, e.count, e.unit));
+        self.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
+        text + &format!("written to {}", self.out)
+    }
+}
+
+/// Reads the result and the inputs, writes the table.
+pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Assigned> {
+    check_place(&command.out, command.force, &command.input.inputs)?;
+    let result = metastate_report::load(&command.result)?;
+    let summary = &result.summary;
+    let unreadable = |e: serde_json::Error| {
+        CliError::failed("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})"))
+            .at(command.result.display().to_string())
+    };
+    let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
+    let theirs: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
+    let input = as_in_the_fit(&command.input, theirs);
+
+    stopper.doing(Doing::Reading);
+    let ingested = data::ingest(&input, &mut WatchReading { reporter, stopper })?;
+    stopper.doing(Doing::Working);
+    let Data::Counts(counted) = ingested.data else {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; memberships are read off counts")
+            .remedy("give the transitions of the states or their counts"));
+    };
+    let (by, word) = match command.by {
+        AssignKind::Penalised => (AssignBy::Penalised { lambda: summary.lambda }, "the penalised problem of the fit"),
+        AssignKind::LeastSquares => (AssignBy::LeastSquares, "least squares"),
+        AssignKind::Likelihood => (AssignBy::Likelihood, "maximum likelihood"),
+    };
+    let known: HashMap<&str, u32> =
+        result.states.iter().skip(1).enumerate().filter_map(|(i, row)| Some((row.first()?.as_str(), i as u32))).collect();
+    if known.len() != result.factors.v.rows() {
+        return Err(CliError::failed("E-CLI-RESULT", "states.csv and factors.npz speak of different states")
+            .at(command.result.display().to_string()));
+    }
+    let assigner = Assigner::new(&result.factors, by)?;
+    let exponent = data::weight_power(&fit).exponent();
+    let mut ledger = counted.counts.ledger().clone();
+    let rows = memberships(&counted.counts, &known, &assigner, &mut ledger, |departures| (departures / summary.transitions).powf(exponent));
+    if rows.is_empty() {
+        return Err(CliError::bad("E-CLI-ASSIGN", "no state in these inputs goes to a state of the fit")
+            .remedy("check that the states are named as in the fit, and that the columns are the right way round"));
+    }
+    let new_states = rows.iter().filter(|r| !r.known).count();
+    folder::write_file(&command.out, table(&rows, result.factors.v.cols()).as_bytes())?;
+    reporter.clear();
+    Ok(Assigned {
+        result: command.result.display().to_string(),
+        out: command.out.display().to_string(),
+        states: rows.len(),
+        new_states,
+        by: word,
+        ledger: LedgerRecord::list(&ledger),
+        hints: ingested.hints,
+    })
+}
+
+/// Without options of its own, the input is read as that of the fit was; states are never left out for being small.
+fn as_in_the_fit(mine: &InputArgs, theirs: InputArgs) -> InputArgs {
+    let read =
+        if *mine == InputArgs::files(mine.inputs.clone()) { InputArgs { inputs: mine.inputs.clone(), ..theirs } } else { mine.clone() };
+    InputArgs { min_share: 0.0, max_self_share: None, labels: mine.labels.clone(), ..read }
+}
+
+struct Row {
+    label: String,
+    known: bool,
+    departures: f64,
+    unknown_share: f64,
+    membership: Vec<f64>,
+}
+
+fn memberships(
+    counts: &Counts,
+    known: &HashMap<&str, u32>,
+    assigner: &Assigner,
+    ledger: &mut Ledger,
+    weight: impl Fn(f64) -> f64,
+) -> Vec<Row> {
+    let names: Vec<String> = counts.index().labels().map(|l| l.to_string()).collect();
+    let position: Vec<Option<u32>> = names.iter().map(|n| known.get(n.as_str()).copied()).collect();
+    let mut rows = Vec::new();
+    let (mut unknown, mut strangers) = (0.0, Vec::new());
+    for (i, name) in names.iter().enumerate() {
+        let (columns, values) = counts.csr().row(i);
+        let departures: f64 = values.iter().sum();
+        if departures <= 0.0 {
+            continue;
+        }
+        let transitions: Vec<(u32, f64)> = columns.iter().zip(values).filter_map(|(&j, &n)| Some((position[j as usize]?, n))).collect();
+        let seen: f64 = transitions.iter().map(|t| t.1).sum();
+        unknown += departures - seen;
+        // A new state that stays where it is says nothing of where it leads in the fit.
+        match assigner.membership(&transitions, weight(departures)) {
+            Some(membership) => rows.push(Row {
+                label: name.clone(),
+                known: position[i].is_some(),
+                departures,
+                unknown_share: (departures - seen) / departures,
+                membership,
+            }),
+            None => strangers.push(name.clone()),
+        }
+    }
+    if unknown > 0.0 {
+        ledger.add("to-a-state-not-in-the-fit", LedgerUnit::Transitions, unknown.round() as u64, unknown, [] as [String; 0]);
+    }
+    if !strangers.is_empty() {
+        let examples: Vec<String> = strangers.iter().take(5).cloned().collect();
+        ledger.add("leads-only-to-states-not-in-the-fit", LedgerUnit::States, strangers.len() as u64, 0.0, examples);
+    }
+    rows
+}
+
+fn table(rows: &[Row], rank: usize) -> String {
+    let mut out = String::from("label,in_fit,departures,unknown_share,metastate");
+    (1..=rank).for_each(|j| {
+        let _ = write!(out, ",membership_{j}"); // into a String
+    });
+    out.push('\n');
+    for r in rows {
+        let best = (1..rank).fold(0, |best, j| if r.membership[j] > r.membership[best] { j } else { best });
+        let _ = write!(out, "{},{},{},{},{}", csv_field(&r.label), r.known, number(r.departures), number(r.unknown_share), best + 1);
+        r.membership.iter().for_each(|x| {
+            let _ = write!(out, ",{}", number(*x));
+        });
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,125 @@
+//! Memberships for states that were not in the fit, from where their own transitions went: the destinations V stay as they are.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, small, thin};
+use crate::solve::Factors;
+
+/// How the membership of a state is read off its transitions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AssignBy {
+    /// The row of the penalised problem, `min 1/2 w^2 ||p - V u||^2 + lambda/2 sum_j ||V_j|| / ||U_j|| u_j^2` on the simplex, w the weight that
+    /// the state would have had: a state of the fit gets its own membership back.
+    Penalised {
+        /// lambda of the fit.
+        lambda: f64,
+    },
+    /// `min ||p - V u||^2` on the simplex.
+    LeastSquares,
+    /// `max sum_j n_j ln (V u)_j` on the simplex.
+    Likelihood,
+}
+
+/// Steps at most.
+const STEPS: usize = 20_000;
+/// A step that changes no membership by more than this ends it.
+const STILL: f64 = 1e-13;
+/// The same for the slower likelihood.
+const STILL_LIKELIHOOD: f64 = 1e-10;
+
+/// Reads memberships off transitions.
+#[derive(Debug, Clone)]
+pub struct Assigner<'a> {
+    v: &'a Mat,
+    gram: Mat,
+    /// `||V_j|| / ||U_j||`.
+    stiffness: Vec<f64>,
+    by: AssignBy,
+}
+
+impl<'a> Assigner<'a> {
+    /// From the factors of a fit.
+    pub fn new(factors: &'a Factors, by: AssignBy) -> Result<Self> {
+        if factors.rank() == 0 {
+            return Err(Error::Empty { what: "the list of meta-states" });
+        }
+        let (u, v) = (thin::column_norms(&factors.u), thin::column_norms(&factors.v));
+        let stiffness = u.iter().zip(&v).map(|(u, v)| if *u > 0.0 { v / u } else { f64::MAX.sqrt() }).collect();
+        Ok(Assigner { v: &factors.v, gram: thin::gram(&factors.v), stiffness, by })
+    }
+
+    /// The membership of a state with these transitions (destination among the states of the fit, count), `weight` its entry in the
+    /// diagonal of Xi. `None` when there are none.
+    pub fn membership(&self, transitions: &[(u32, f64)], weight: f64) -> Option<Vec<f64>> {
+        let total: f64 = transitions.iter().map(|t| t.1).sum();
+        if !(total > 0.0 && total.is_finite()) {
+            return None;
+        }
+        Some(match self.by {
+            AssignBy::Likelihood => self.by_likelihood(transitions, total),
+            AssignBy::LeastSquares => self.by_squares(transitions, total, 0.0),
+            AssignBy::Penalised { lambda } => self.by_squares(transitions, total, lambda / (weight * weight)),
+        })
+    }
+
+    /// Accelerated projected gradient on `1/2 u^T G u - q^T u + ridge/2 sum_j c_j u_j^2`.
+    fn by_squares(&self, transitions: &[(u32, f64)], total: f64, ridge: f64) -> Vec<f64> {
+        let s = self.v.cols();
+        let mut q = vec![0.0; s];
+        for &(j, n) in transitions {
+            q.iter_mut().zip(self.v.row(j as usize)).for_each(|(q, v)| *q += n / total * v);
+        }
+        let mut hessian = self.gram.clone();
+        (0..s).for_each(|k| hessian[(k, k)] += ridge * self.stiffness[k]);
+        let largest = small::symmetric_eigen(&hessian).and_then(|(values, _)| values.last().copied()).unwrap_or(0.0);
+        let step = 1.0 / largest.max(f64::MIN_POSITIVE);
+        let mut u = vec![1.0 / s as f64; s];
+        let (mut ahead, mut momentum) = (u.clone(), 1.0_f64);
+        let (mut gradient, mut next) = (vec![0.0; s], u.clone());
+        for _ in 0..STEPS {
+            thin::row_times(&ahead, &hessian, &mut gradient);
+            next.iter_mut().zip(&ahead).zip(gradient.iter().zip(&q)).for_each(|((n, a), (g, q))| *n = a - step * (g - q));
+            crate::linalg::simplex::project(&mut next, &mut f64::INFINITY.clone());
+            let moved = next.iter().zip(&u).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
+            // Momentum that points uphill is dropped.
+            let uphill: f64 = ahead.iter().zip(&next).zip(&u).map(|((a, n), u)| (a - n) * (n - u)).sum();
+            let grown = if uphill > 0.0 { 1.0 } else { 0.5 * (1.0 + (1.0 + 4.0 * momentum * momentum).sqrt()) };
+            let carry = if uphill > 0.0 { 0.0 } else { (momentum - 1.0) / grown };
+            ahead.iter_mut().zip(next.iter().zip(&u)).for_each(|(a, (n, u))| *a = n + carry * (n - u));
+            momentum = grown;
+            std::mem::swap(&mut u, &mut next);
+            if moved <= STILL && carry == 0.0 || moved == 0.0 {
+                break;
+            }
+        }
+        u
+    }
+
+    /// Expectation and maximisation for one row: `u_k <- u_k sum_j (n_j / n) v_jk / (V u)_j`.
+    fn by_likelihood(&self, transitions: &[(u32, f64)], total: f64) -> Vec<f64> {
+        let s = self.v.cols();
+        let mut u = vec![1.0 / s as f64; s];
+        let mut next = vec![0.0; s];
+        for _ in 0..STEPS {
+            next.fill(0.0);
+            for &(j, n) in transitions {
+                let v = self.v.row(j as usize);
+                let p = thin::dot(&u, v);
+                if p > 0.0 {
+                    next.iter_mut().zip(v).zip(&u).for_each(|((x, v), u)| *x += n / total * u * v / p);
+                }
+            }
+            let sum: f64 = next.iter().sum();
+            if sum <= 0.0 {
+                // No meta-state goes to any of these places: nothing is known.
+                return vec![1.0 / s as f64; s];
+            }
+            next.iter_mut().for_each(|x| *x /= sum);
+            let moved = next.iter().zip(&u).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
+            std::mem::swap(&mut u, &mut next);
+            if moved <= STILL_LIKELIHOOD {
+                break;
+            }
+        }
+        u
+    }
+}

@@ -1,0 +1,55 @@
+//! Plain nonnegative factors at the given rank, from the NNDSVD start (Boutsidis and Gallopoulos 2008).
+
+use super::{RivalSettings, Training, spectral};
+use crate::error::Result;
+use crate::linalg::{Mat, thin};
+use crate::solve::refit::{LikelihoodSettings, least_squares, likelihood};
+use crate::solve::{Factors, Problem};
+
+/// When five sweeps lower the error by less than this share, it ends.
+const TOLERANCE: f64 = 1e-6;
+/// Sweeps at most.
+const SWEEPS: usize = 1000;
+
+/// From each singular pair the nonnegative part with the larger product of norms; what is zero is lifted to a little.
+fn nndsvd(training: &Training, settings: &RivalSettings) -> Factors {
+    let svd = spectral::svd(training, settings.rank, settings.seed);
+    let (d, k) = (training.states(), svd.values.len());
+    let (mut u, mut v) = (Mat::zeros(d, settings.rank), Mat::zeros(d, settings.rank));
+    for c in 0..k {
+        let part = |m: &Mat, sign: f64| -> Vec<f64> { (0..d).map(|i| (sign * m[(i, c)]).max(0.0)).collect() };
+        let norm = |x: &[f64]| thin::dot(x, x).sqrt();
+        let sides = [1.0, -1.0].map(|sign| (part(&svd.left, sign), part(&svd.right, sign)));
+        let weight = |side: &(Vec<f64>, Vec<f64>)| norm(&side.0) * norm(&side.1);
+        let (x, y) = if weight(&sides[0]) >= weight(&sides[1]) { &sides[0] } else { &sides[1] };
+        let scale = svd.values[c] * norm(y) / norm(y).max(f64::MIN_POSITIVE);
+        for i in 0..d {
+            u[(i, c)] = scale * x[i] / training.weights()[i];
+            v[(i, c)] = y[i];
+        }
+    }
+    // Columns of V sum to one, their length goes to U, whose rows sum to one; a little of the mean everywhere.
+    let sums = thin::column_sums(&v);
+    let marginal = training.observed().marginal();
+    thin::for_each_row_mut(&mut v, |i, row| {
+        row.iter_mut().zip(&sums).for_each(|(x, s)| *x = 0.99 * if *s > 0.0 { *x / s } else { marginal[i] } + 0.01 * marginal[i]);
+    });
+    thin::for_each_row_mut(&mut u, |_, row| row.iter_mut().zip(&sums).for_each(|(x, s)| *x *= s));
+    let mut x = Factors { u, v };
+    x.normalise_rows();
+    let share = 0.01 / settings.rank as f64;
+    thin::for_each_row_mut(&mut x.u, |_, row| row.iter_mut().for_each(|x| *x = 0.99 * *x + share));
+    x
+}
+
+/// Least squares.
+pub fn least_squares_factors(training: &Training, settings: &RivalSettings) -> Result<Factors> {
+    let problem = Problem::new(training.p(), training.weights(), settings.lambda)?;
+    Ok(least_squares(&problem, &nndsvd(training, settings), TOLERANCE, SWEEPS).factors)
+}
+
+/// Kullback-Leibler divergence of the counts.
+pub fn likelihood_factors(training: &Training, settings: &RivalSettings) -> Result<Factors> {
+    let plain = LikelihoodSettings { prior: 0.0, ..settings.likelihood };
+    Ok(likelihood(training.observed(), &nndsvd(training, settings), &plain)?.factors)
+}

@@ -1,0 +1,65 @@
+//! The training counts as all methods see them.
+
+use crate::chain::WeightPower;
+use crate::error::{Error, Result};
+use crate::linalg::{Csr, Operator, SparseOperator};
+use crate::solve::refit::Observed;
+
+/// Departures that a state without any is given in its weight: its row says nothing, and no weight may be zero.
+const NO_DEPARTURES: f64 = 0.5;
+
+/// Counts, and P and Xi made of them.
+#[derive(Debug, Clone)]
+pub struct Training {
+    observed: Observed,
+    p: SparseOperator,
+    weights: Vec<f64>,
+    departures: Vec<f64>,
+}
+
+impl Training {
+    /// From counts; a state that was never left has the uniform row `1/d` and the weight of half a transition.
+    pub fn new(counts: Csr, power: WeightPower) -> Result<Self> {
+        let d = counts.rows();
+        if d < 2 {
+            return Err(Error::Empty { what: "the list of transitions" });
+        }
+        let observed = Observed::new(counts.clone())?;
+        let departures: Vec<f64> = (0..d).map(|i| counts.row(i).1.iter().sum()).collect();
+        let total: f64 = departures.iter().sum();
+        let weights = departures.iter().map(|n| (n.max(NO_DEPARTURES.min(total / d as f64)) / total).powf(power.exponent())).collect();
+        let uniform: Vec<u32> = (0..d as u32).filter(|&i| departures[i as usize] == 0.0).collect();
+        let mut p = counts;
+        let indptr = p.indptr().to_vec();
+        let values = p.values_mut();
+        for i in 0..d {
+            values[indptr[i]..indptr[i + 1]].iter_mut().for_each(|x| *x /= departures[i]);
+        }
+        Ok(Training { observed, p: SparseOperator::new(p, uniform)?, weights, departures })
+    }
+
+    /// Number of states.
+    pub fn states(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// The counts.
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// P.
+    pub fn p(&self) -> &dyn Operator {
+        &self.p
+    }
+
+    /// The diagonal of Xi.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Transitions out of each state.
+    pub fn departures(&self) -> &[f64] {
+        &self.departures
+    }
+}

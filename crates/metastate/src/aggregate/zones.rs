@@ -1,0 +1,77 @@
+//! What flows between zones.
+
+use super::clusters::Partition;
+use crate::linalg::{Mat, Operator, thin};
+
+/// Moves between the zones of a partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ZoneFlows {
+    /// `F_ab`: transitions from zone a to zone b, as shares of all; the sum is one.
+    pub flows: Mat,
+}
+
+/// How a zone trades with the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trade {
+    /// Share of all transitions that come in from other zones.
+    pub inflow: f64,
+    /// Share of all transitions that leave for other zones.
+    pub outflow: f64,
+    /// Share of the zone's departures that stay in it; zero when nobody left.
+    pub self_share: f64,
+}
+
+impl ZoneFlows {
+    /// From P and the transitions out of each state: `F = Z^T diag(n) P Z` with Z the indicator of the zones.
+    pub fn new(p: &dyn Operator, departures: &[f64], partition: &Partition) -> Self {
+        let k = partition.clusters();
+        let zone = |i: usize| partition.labels[i] as usize;
+        let indicator = Mat::from_fn(p.states(), k, |i, j| f64::from(u8::from(zone(i) == j)));
+        let mut arriving = Mat::default();
+        p.apply(&indicator, &mut arriving);
+        let mut flows = Mat::zeros(k, k);
+        for (i, n) in departures.iter().enumerate() {
+            flows.row_mut(zone(i)).iter_mut().zip(arriving.row(i)).for_each(|(f, a)| *f += n * a);
+        }
+        let total: f64 = thin::column_sums(&flows).iter().sum();
+        if total > 0.0 {
+            flows.as_mut_slice().iter_mut().for_each(|f| *f /= total);
+        }
+        ZoneFlows { flows }
+    }
+
+    /// In, out and within.
+    pub fn trade(&self, zone: usize) -> Trade {
+        let k = self.flows.rows();
+        let own = self.flows[(zone, zone)];
+        let (out, into) = (self.flows.row(zone).iter().sum::<f64>(), (0..k).map(|a| self.flows[(a, zone)]).sum::<f64>());
+        Trade { inflow: into - own, outflow: out - own, self_share: if out > 0.0 { own / out } else { 0.0 } }
+    }
+
+    /// The other zones that receive most from this one, with their share of its departures.
+    pub fn destinations(&self, zone: usize) -> Vec<(usize, f64)> {
+        let out: f64 = self.flows.row(zone).iter().sum();
+        let mut list: Vec<(usize, f64)> = (0..self.flows.rows())
+            .filter(|&b| b != zone && self.flows[(zone, b)] > 0.0)
+            .map(|b| (b, self.flows[(zone, b)] / out))
+            .collect();
+        list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::DenseOperator;
+
+    #[test]
+    fn flows_add_up() {
+        let p = Mat::from_vec(3, 3, vec![0.5, 0.25, 0.25, 0.0, 1.0, 0.0, 0.5, 0.0, 0.5]).unwrap();
+        let partition = Partition::ordered_by_mass(&[0, 0, 1], &[2.0, 1.0, 1.0], 2);
+        let flows = ZoneFlows::new(&DenseOperator::new(p).unwrap(), &[4.0, 2.0, 2.0], &partition);
+        assert_eq!(flows.flows.as_slice(), [5.0 / 8.0, 1.0 / 8.0, 1.0 / 8.0, 1.0 / 8.0]);
+        assert_eq!(flows.trade(0), Trade { inflow: 0.125, outflow: 0.125, self_share: 5.0 / 6.0 });
+        assert_eq!(flows.destinations(1), [(0, 0.5)]);
+    }
+}

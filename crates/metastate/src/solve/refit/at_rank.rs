@@ -1,0 +1,88 @@
+//! A fit at a given rank from the counts alone: spectral start, least squares, likelihood.
+
+use super::{LeastSquares, Likelihood, LikelihoodSettings, Observed, least_squares, likelihood};
+use crate::error::Result;
+use crate::linalg::{Csr, Mat, SparseOperator};
+use crate::solve::problem::{Factors, Problem};
+use crate::solve::relaxation::Relaxation;
+use crate::solve::start;
+
+/// A state without departures gets this share of the smallest weight: its row is not known.
+const UNKNOWN_ROW: f64 = 1e-3;
+/// Relative decrease and sweeps at which the least squares before the likelihood end: they only bring it near.
+const NEAR: (f64, usize) = (1e-3, 40);
+
+/// Counts with the leading directions of their transition matrix, from which fits of any rank up to a limit start.
+#[derive(Debug)]
+pub struct SpectralFits {
+    observed: Observed,
+    p: SparseOperator,
+    /// `sqrt(n_i / n)`: each transition weighs the same, so the noise of all rows is alike.
+    weights: Vec<f64>,
+    basis: Relaxation,
+}
+
+impl SpectralFits {
+    /// Prepares fits of rank up to `max_rank`.
+    pub fn new(counts: Csr, max_rank: usize, seed: u64) -> Result<Self> {
+        let observed = Observed::new(counts)?;
+        let (p, weights) = empirical(&observed)?;
+        let basis = start::spectral_basis(&Problem::new(&p, &weights, 1.0)?, max_rank, seed);
+        Ok(SpectralFits { observed, p, weights, basis })
+    }
+
+    /// The counts.
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// Singular values of `Xi^(1/2) P` as the basis found them: what the ranks have to offer.
+    pub fn spectrum(&self) -> &[f64] {
+        &self.basis.spectrum
+    }
+
+    /// The start of this rank; with fewer columns where the data has fewer directions.
+    pub fn start(&self, rank: usize) -> Result<Factors> {
+        let d = self.observed.states();
+        let one = || Factors { u: Mat::from_fn(d, 1, |_, _| 1.0), v: Mat::from_fn(d, 1, |j, _| self.observed.marginal()[j]) };
+        if rank <= 1 {
+            return Ok(one());
+        }
+        Ok(start::spectral(&self.basis, rank).unwrap_or_else(one))
+    }
+
+    /// Least squares from the spectral start.
+    pub fn least_squares(&self, rank: usize, tolerance: f64, max_sweeps: usize) -> Result<LeastSquares> {
+        let problem = Problem::new(&self.p, &self.weights, 1.0)?;
+        Ok(least_squares(&problem, &self.start(rank)?, tolerance, max_sweeps))
+    }
+
+    /// The start of the likelihood: least squares, not to the end.
+    pub fn near(&self, rank: usize) -> Result<Factors> {
+        if rank <= 1 {
+            return self.start(rank);
+        }
+        Ok(self.least_squares(rank, NEAR.0, NEAR.1)?.factors)
+    }
+
+    /// The likelihood from there.
+    pub fn likelihood(&self, rank: usize, settings: &LikelihoodSettings) -> Result<Likelihood> {
+        likelihood(&self.observed, &self.near(rank)?, settings)
+    }
+}
+
+/// P and weights for all states: rows that were never left are uniform, with next to no weight.
+fn empirical(observed: &Observed) -> Result<(SparseOperator, Vec<f64>)> {
+    let mut p = observed.counts().clone();
+    let shares = observed.departure_shares();
+    let indptr = p.indptr().to_vec();
+    let total = observed.transitions();
+    let values = p.values_mut();
+    for (i, share) in shares.iter().enumerate().filter(|(_, s)| **s > 0.0) {
+        values[indptr[i]..indptr[i + 1]].iter_mut().for_each(|x| *x /= share * total);
+    }
+    let uniform = (0..shares.len() as u32).filter(|&i| shares[i as usize] == 0.0).collect();
+    let least = shares.iter().copied().filter(|s| *s > 0.0).fold(1.0, f64::min);
+    let weights = shares.iter().map(|s| if *s > 0.0 { s.sqrt() } else { UNKNOWN_ROW * least.sqrt() }).collect();
+    Ok((SparseOperator::new(p, uniform)?, weights))
+}

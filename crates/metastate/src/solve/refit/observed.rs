@@ -1,0 +1,73 @@
+//! The counts as the likelihood sees them: by rows and by columns, with their margins.
+
+use crate::error::{Error, Result};
+use crate::linalg::Csr;
+
+/// Transition counts `n_ij`, stored twice so that both blocks of a pass stream.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    pub(super) by_row: Csr,
+    pub(super) by_column: Csr,
+    /// `n_i / n`.
+    pub(super) share: Vec<f64>,
+    pub(super) marginal: Vec<f64>,
+    pub(super) total: f64,
+}
+
+impl Observed {
+    /// From counts of any positive weight.
+    pub fn new(counts: Csr) -> Result<Self> {
+        if counts.rows() != counts.cols() {
+            return Err(Error::SizeMismatch { what: "the count matrix (columns)", expected: counts.rows(), found: counts.cols() });
+        }
+        let total: f64 = counts.values().iter().sum();
+        if !(total > 0.0 && total.is_finite()) {
+            return Err(Error::Empty { what: "the list of transitions" });
+        }
+        let share = (0..counts.rows()).map(|i| counts.row(i).1.iter().sum::<f64>() / total).collect();
+        let marginal = marginal_law(&counts);
+        Ok(Observed { by_column: counts.transposed(), by_row: counts, share, marginal, total })
+    }
+
+    /// The counts, row by row.
+    pub fn counts(&self) -> &Csr {
+        &self.by_row
+    }
+
+    /// Number of states.
+    pub fn states(&self) -> usize {
+        self.by_row.rows()
+    }
+
+    /// Number of transitions.
+    pub fn transitions(&self) -> f64 {
+        self.total
+    }
+
+    /// Share of each state in the departures.
+    pub fn departure_shares(&self) -> &[f64] {
+        &self.share
+    }
+
+    /// Where transitions end: see [`marginal_law`].
+    pub fn marginal(&self) -> &[f64] {
+        &self.marginal
+    }
+}
+
+/// `m_j = (n_j + 1) / (n + d)`, `n_j` the arrivals at j: no state is impossible. Where there are fewer transitions than states
+/// (or shares instead of counts), the 1 becomes `n / d`.
+pub fn marginal_law(counts: &Csr) -> Vec<f64> {
+    let d = counts.cols();
+    let mut arrivals = vec![0.0; d];
+    counts.indices().iter().zip(counts.values()).for_each(|(&j, n)| arrivals[j as usize] += n);
+    let total: f64 = arrivals.iter().sum();
+    let extra = if total >= d as f64 {
+        1.0
+    } else if total > 0.0 {
+        total / d as f64
+    } else {
+        1.0
+    };
+    arrivals.iter().map(|n| (n + extra) / (total + extra * d as f64)).collect()
+}

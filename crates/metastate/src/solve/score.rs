@@ -1,0 +1,168 @@
+//! How well a model speaks of transitions that it has not seen: the log-likelihood a transition, and the weighted squared error.
+//!
+//! A model may call a transition impossible that then happens. So every model is scored with one and the same stated smoothing,
+//! `p~_ij = (1 - e) p_ij + e m_j`, e = [`Smoothing::share`], m the marginal law of the training data ([`marginal_law`]).
+
+use super::problem::Factors;
+use super::refit::marginal_law;
+use crate::error::{Error, Result};
+use crate::linalg::{Csr, thin};
+
+/// The share of the marginal law that is mixed into every model before its likelihood is taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Smoothing {
+    /// e, above 0 and at most 1.
+    pub share: f64,
+}
+
+impl Default for Smoothing {
+    fn default() -> Self {
+        Smoothing { share: 1e-3 }
+    }
+}
+
+/// A model of transitions.
+#[derive(Debug, Clone, Copy)]
+pub enum Model<'a> {
+    /// `U V^T`.
+    LowRank(&'a Factors),
+    /// The training counts with `pseudo` further transitions a state by the marginal law: `(n_ij + c m_j) / (n_i + c)`; the
+    /// marginal law itself where a state was never left.
+    Empirical {
+        /// c.
+        pseudo: f64,
+    },
+    /// The marginal law, whatever the state: rank one.
+    Independent,
+    /// Any other model, by its rows: `O(d)` a row with held-out departures, so `O(d^2)` in all.
+    Rows(&'a dyn RowModel),
+}
+
+/// A model known by its rows.
+pub trait RowModel: Sync + std::fmt::Debug {
+    /// Number of states.
+    fn states(&self) -> usize;
+    /// The law of the next state after i: `d` numbers.
+    fn row(&self, i: usize, out: &mut [f64]);
+}
+
+/// Scores on held-out transitions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// `sum n_ij ln p~_ij / n`.
+    pub log_likelihood: f64,
+    /// `||Xi (Q - X)||_F^2 / ||Xi Q||_F^2`: Q the held-out empirical matrix, Xi the held-out shares of departures, X the model
+    /// without smoothing. Rows without held-out departures have no part in it.
+    pub squared_error: f64,
+    /// Held-out transitions.
+    pub transitions: f64,
+}
+
+/// Scores the model, made from the training counts, on held-out counts. `O(nnz s + d s^2)`.
+pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> Result<Score> {
+    check(model, training, held_out, smoothing)?;
+    let marginal = marginal_law(training);
+    let total: f64 = held_out.values().iter().sum();
+    let e = smoothing.share;
+    let marginal_norm2 = thin::dot(&marginal, &marginal);
+    let gram = match model {
+        Model::LowRank(x) => Some(thin::gram(&x.v)),
+        _ => None,
+    };
+    let s = gram.as_ref().map_or(1, |g| g.rows());
+    let part = |rows: std::ops::Range<usize>| {
+        let (mut log, mut error, mut norm) = (0.0, 0.0, 0.0);
+        let mut p: Vec<f64> = Vec::new();
+        let mut product = vec![0.0; s];
+        let mut whole_row = if let Model::Rows(_) = model { vec![0.0; training.rows()] } else { Vec::new() };
+        for i in rows {
+            let (columns, counts) = held_out.row(i);
+            let departures: f64 = counts.iter().sum();
+            if departures <= 0.0 {
+                continue;
+            }
+            // p at the held-out places, and ||x_i||^2.
+            p.clear();
+            let own_norm2 = match (model, &gram) {
+                (Model::LowRank(x), Some(gram)) => {
+                    let u = x.u.row(i);
+                    p.extend(columns.iter().map(|&j| thin::dot(u, x.v.row(j as usize))));
+                    thin::row_times(u, gram, &mut product);
+                    thin::dot(u, &product)
+                }
+                (Model::Empirical { pseudo }, _) => empirical_row(training, i, pseudo, &marginal, marginal_norm2, columns, &mut p),
+                (Model::Rows(x), _) => {
+                    x.row(i, &mut whole_row);
+                    p.extend(columns.iter().map(|&j| whole_row[j as usize]));
+                    thin::dot(&whole_row, &whole_row)
+                }
+                _ => {
+                    p.extend(columns.iter().map(|&j| marginal[j as usize]));
+                    marginal_norm2
+                }
+            };
+            let (mut cross, mut own) = (0.0, 0.0);
+            for ((&j, &n), &p) in columns.iter().zip(counts).zip(&p) {
+                log += n * ((1.0 - e) * p + e * marginal[j as usize]).ln();
+                cross += n / departures * p;
+                own += (n / departures) * (n / departures);
+            }
+            let weight = (departures / total) * (departures / total);
+            error += weight * (own - 2.0 * cross + own_norm2);
+            norm += weight * own;
+        }
+        (log, error, norm)
+    };
+    let work = 2 * (held_out.nonzeros() / held_out.rows().max(1) + s) * s;
+    let (log, error, norm) =
+        thin::sum_blocks(held_out.rows(), work, part, |a, b| *a = (a.0 + b.0, a.1 + b.1, a.2 + b.2)).unwrap_or((0.0, 0.0, 1.0));
+    Ok(Score { log_likelihood: log / total, squared_error: error / norm, transitions: total })
+}
+
+/// `(n_ij + c m_j) / (n_i + c)` at the columns named; the squared length of the whole row.
+fn empirical_row(training: &Csr, i: usize, c: f64, marginal: &[f64], marginal_norm2: f64, wanted: &[u32], p: &mut Vec<f64>) -> f64 {
+    let (columns, counts) = training.row(i);
+    let n: f64 = counts.iter().sum();
+    if n + c <= 0.0 {
+        p.extend(wanted.iter().map(|&j| marginal[j as usize]));
+        return marginal_norm2;
+    }
+    p.extend(wanted.iter().map(|&j| {
+        let seen = columns.binary_search(&j).map_or(0.0, |k| counts[k]);
+        (seen + c * marginal[j as usize]) / (n + c)
+    }));
+    let (mut squares, mut cross) = (0.0, 0.0);
+    for (&j, &x) in columns.iter().zip(counts) {
+        squares += x * x;
+        cross += x * marginal[j as usize];
+    }
+    (squares + 2.0 * c * cross + c * c * marginal_norm2) / ((n + c) * (n + c))
+}
+
+fn check(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> Result<()> {
+    let d = training.rows();
+    let sizes = [("the training counts (columns)", training.cols()), ("the held-out counts", held_out.rows())];
+    let factors = match model {
+        Model::LowRank(x) => vec![("U", x.u.rows()), ("V", x.v.rows())],
+        Model::Rows(x) => vec![("the model", x.states())],
+        _ => Vec::new(),
+    };
+    for (what, found) in sizes.into_iter().chain([("the held-out counts (columns)", held_out.cols())]).chain(factors) {
+        if found != d {
+            return Err(Error::SizeMismatch { what, expected: d, found });
+        }
+    }
+    if held_out.nonzeros() == 0 {
+        return Err(Error::Empty { what: "the held-out part" });
+    }
+    let wrong = |name, value: f64, allowed| Err(Error::Setting { name, value: value.to_string(), allowed });
+    if !(smoothing.share > 0.0 && smoothing.share <= 1.0) {
+        return wrong("the smoothing of the score", smoothing.share, "it must be above 0 and at most 1");
+    }
+    match model {
+        Model::Empirical { pseudo } if !(pseudo >= 0.0 && pseudo.is_finite()) => {
+            wrong("the pseudo-count of the empirical model", pseudo, "it must be zero or a positive number")
+        }
+        _ => Ok(()),
+    }
+}
