@@ -1,6 +1,7 @@
 //! From a chain to its meta-states: the objective, local solvers, the adaptive rank algorithm and its certificate.
 
 mod adaptive;
+pub mod bootstrap;
 pub mod certificate;
 pub mod errors;
 pub mod grow;
@@ -8,6 +9,7 @@ pub mod kkt;
 mod lambda_max;
 pub mod local;
 mod observe;
+pub mod path;
 pub mod problem;
 pub mod refit;
 pub mod relaxation;

@@ -239,7 +239,9 @@ fn smallest_within_one_error(ranks: &[RankScore]) -> (usize, usize) {
     let Some(best) = ranks.iter().reduce(|a, b| if better(b, a) { b } else { a }) else { return (1, 1) };
     let within = |r: &&RankScore| {
         let (behind, error) = r.held_out.behind(&best.held_out);
-        behind <= error
+        let transitions: f64 = best.held_out.folds.iter().map(|s| s.transitions).sum();
+        // A lead that is consistent and adds up to less than one nat over all transitions is no evidence either.
+        behind <= error.max(1.0 / transitions)
     };
     (ranks.iter().find(within).unwrap_or(best).rank, best.rank)
 }

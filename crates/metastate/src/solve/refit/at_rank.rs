@@ -3,6 +3,7 @@
 use super::{LeastSquares, Likelihood, LikelihoodSettings, Observed, least_squares, likelihood};
 use crate::error::Result;
 use crate::linalg::{Csr, Mat, SparseOperator};
+use crate::solve::path::transition_matrix;
 use crate::solve::problem::{Factors, Problem};
 use crate::solve::relaxation::Relaxation;
 use crate::solve::start;
@@ -73,16 +74,8 @@ impl SpectralFits {
 
 /// P and weights for all states: rows that were never left are uniform, with next to no weight.
 fn empirical(observed: &Observed) -> Result<(SparseOperator, Vec<f64>)> {
-    let mut p = observed.counts().clone();
     let shares = observed.departure_shares();
-    let indptr = p.indptr().to_vec();
-    let total = observed.transitions();
-    let values = p.values_mut();
-    for (i, share) in shares.iter().enumerate().filter(|(_, s)| **s > 0.0) {
-        values[indptr[i]..indptr[i + 1]].iter_mut().for_each(|x| *x /= share * total);
-    }
-    let uniform = (0..shares.len() as u32).filter(|&i| shares[i as usize] == 0.0).collect();
     let least = shares.iter().copied().filter(|s| *s > 0.0).fold(1.0, f64::min);
     let weights = shares.iter().map(|s| if *s > 0.0 { s.sqrt() } else { UNKNOWN_ROW * least.sqrt() }).collect();
-    Ok((SparseOperator::new(p, uniform)?, weights))
+    Ok((transition_matrix(observed.counts())?, weights))
 }

@@ -1,0 +1,141 @@
+//! Path, choice of rank, bootstrap.
+
+mod common;
+
+use common::{Stream, by_arrivals, problem, verified};
+use metastate::simulate::planted;
+use metastate::solve::bootstrap::{BootstrapSettings, Resample, assign, bootstrap};
+use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
+use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
+use metastate::solve::score::Smoothing;
+use metastate::solve::select::{SelectSettings, select};
+use metastate::solve::{Settings, Silent, StopRule, lambda_max};
+use metastate::{Chain, Csr, Folds};
+
+#[test]
+fn the_planted_rank_is_chosen() {
+    for (d, r, seed) in [(80, 3, 5), (100, 5, 2)] {
+        let counts = planted(d, r, seed).unwrap().sample_counts(20 * (d * d) as u64, seed).unwrap();
+        let folds = Folds::of_trips(counts.csr(), 5, 1).unwrap();
+        let settings = SelectSettings { max_rank: 9, ..SelectSettings::default() };
+        let mut tried = 0;
+        let choice = select(&folds, &settings, |_, _| {
+            tried += 1;
+            true
+        })
+        .unwrap();
+        assert_eq!(choice.rank, r, "{}", choice.sentence());
+        assert!(tried >= choice.ranks.len() && !choice.at_the_limit);
+        assert!(choice.clearness() > 3.0);
+        let chosen = choice.at(r).unwrap().held_out.log_likelihood();
+        assert!(chosen > choice.empirical.1.log_likelihood() && chosen > choice.independent.log_likelihood(), "{}", choice.sentence());
+        // One meta-state is the independent model, up to the prior's and the marginal's add-one.
+        assert!((choice.at(1).unwrap().held_out.log_likelihood() - choice.independent.log_likelihood()).abs() < 1e-4);
+        assert!(choice.sentence().starts_with(&format!("{r} meta-states:")), "{}", choice.sentence());
+        let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| select(&folds, &settings, |_, _| true));
+        assert_eq!(choice, again.unwrap(), "the number of threads must not matter");
+    }
+}
+
+#[test]
+fn independent_steps_give_one_meta_state() {
+    let mut stream = Stream(3);
+    let triplets: Vec<_> = (0..40_000).map(|_| (stream.below(50) as u32, stream.below(50) as u32, 1.0)).collect();
+    let folds = Folds::of_trips(&Csr::from_triplets(50, 50, &triplets).unwrap(), 5, 0).unwrap();
+    let choice = select(&folds, &SelectSettings { max_rank: 6, ..SelectSettings::default() }, |_, _| true).unwrap();
+    assert_eq!(choice.rank, 1, "{}", choice.sentence());
+}
+
+#[test]
+fn a_warm_path_reaches_what_cold_solves_reach() {
+    let truth = planted(50, 3, 4).unwrap();
+    let counts = truth.sample_counts(30 * 2500, 4).unwrap();
+    let chain = Chain::estimate(&counts, &by_arrivals()).unwrap();
+    let largest = lambda_max(chain.p(), chain.weights(), 0).unwrap();
+    let lambdas = lambda_grid(largest, 0.1, 5).unwrap();
+    assert!((lambdas[4] / largest - 0.1).abs() < 1e-12 && (lambdas[2] / largest - 0.1f64.sqrt()).abs() < 1e-12);
+    let settings = Settings { stop: StopRule::Certificate { gap: 2e-3 }, ..Settings::default() };
+    let folds = Folds::of_trips(counts.csr(), 3, 0).unwrap();
+    let mut fold_paths = FoldPaths::new(&folds, chain.weights()).unwrap();
+    let (mut before, mut ranks, mut scores) = (None, Vec::new(), Vec::new());
+    for lambda in lambdas {
+        let problem = problem(&chain, lambda);
+        let warm = solve_point(&problem, &settings, before.as_ref(), &mut Silent).unwrap();
+        verified(&problem, &warm);
+        let cold = metastate::solve::solve(&problem, &settings, &mut Silent).unwrap();
+        assert!((warm.objective.value / cold.objective.value - 1.0).abs() < 2e-3, "{} {}", warm.objective.value, cold.objective.value);
+        ranks.push(warm.rank());
+        scores.push(fold_paths.point(lambda, &settings, Smoothing::default()).unwrap().log_likelihood());
+        before = Some(warm.factors);
+    }
+    assert_eq!(ranks[0], 1, "lambda_max");
+    assert!(*ranks.last().unwrap() >= 3, "{ranks:?}");
+    assert!(scores[4] > scores[0], "{scores:?}");
+    assert_eq!(first_with_rank(&[1, 2, 4, 4, 7], 3), Some(2));
+    assert_eq!(first_with_rank(&[1, 2], 3), Some(1));
+}
+
+#[test]
+fn assignments_are_the_cheapest() {
+    let mut stream = Stream(17);
+    for n in 1..6 {
+        let cost: Vec<f64> = (0..n * n).map(|_| stream.next() - 0.5).collect();
+        let total = |p: &[usize]| (0..n).map(|k| cost[k * n + p[k]]).sum::<f64>();
+        let found = assign(n, |k, l| cost[k * n + l]);
+        let mut cheapest = f64::INFINITY;
+        permutations(n, &mut Vec::new(), &mut |p| cheapest = cheapest.min(total(p)));
+        assert!((total(&found) - cheapest).abs() < 1e-12, "{found:?}");
+    }
+}
+
+fn permutations(n: usize, so_far: &mut Vec<usize>, each: &mut impl FnMut(&[usize])) {
+    if so_far.len() == n {
+        return each(so_far);
+    }
+    for k in 0..n {
+        if !so_far.contains(&k) {
+            so_far.push(k);
+            permutations(n, so_far, each);
+            so_far.pop();
+        }
+    }
+}
+
+/// Three groups by number mod 3, and one state, the last, that is torn between two of them.
+fn groups_with_one_torn_state(d: usize, steps: usize, seed: u64) -> Csr {
+    let mut stream = Stream(seed);
+    let mut triplets = Vec::new();
+    for i in 0..d {
+        for step in 0..steps {
+            let home = if i + 1 == d { step % 2 } else { i % 3 };
+            let group = if stream.next() < 0.8 { home } else { stream.below(3) };
+            triplets.push((i as u32, (stream.below((d - 1) / 3) * 3 + group) as u32, 1.0));
+        }
+    }
+    Csr::from_triplets(d, d, &triplets).unwrap()
+}
+
+#[test]
+fn the_bootstrap_knows_what_is_sure() {
+    let counts = groups_with_one_torn_state(61, 300, 5);
+    let refit = LikelihoodSettings { prior: 0.3, max_passes: 40, tolerance: 1e-7, accelerate: true };
+    let reference = SpectralFits::new(counts.clone(), 3, 0).unwrap().likelihood(3, &refit).unwrap().factors;
+    let settings = BootstrapSettings { replicates: 20, confidence: 0.9, refit, seed: 1 };
+    let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();
+    assert!(found.stability.iter().all(|s| *s > 0.8), "{:?}", found.stability);
+    let inside = (0..61)
+        .filter(|&i| (0..3).all(|k| found.lower[(i, k)] - 0.05 <= reference.u[(i, k)] && reference.u[(i, k)] <= found.upper[(i, k)] + 0.05))
+        .count();
+    assert!(inside >= 55, "{inside} of 61 references lie in their intervals");
+    let sure = (0..60).filter(|&i| !found.undecided[i]).count();
+    assert!(sure >= 58, "{sure} of 60");
+    let width = |i: usize| (0..3).map(|k| found.upper[(i, k)] - found.lower[(i, k)]).fold(0.0, f64::max);
+    assert!(found.undecided[60] || found.agreement[60] < 1.0 || width(60) > 0.1, "the torn state: {}", found.agreement[60]);
+    let again = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();
+    assert_eq!(found, again);
+    // Blocks: the same counts in six parts.
+    let parts = Folds::of_trips(&counts, 6, 3).unwrap();
+    let blocks: Vec<Csr> = (0..6).map(|f| parts.held_out(f).clone()).collect();
+    let by_blocks = bootstrap(Resample::Blocks(&blocks), &reference, &settings, || {}).unwrap();
+    assert!(by_blocks.stability.iter().all(|s| *s > 0.7), "{:?}", by_blocks.stability);
+}
