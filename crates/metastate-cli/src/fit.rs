@@ -16,8 +16,8 @@ use crate::data;
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
-use crate::watch::{Watch, WatchReading};
-use crate::{hard, settings, truth};
+use crate::watch::{Trace, Watch, WatchReading};
+use crate::{hard, report, settings, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -63,7 +63,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
 
     let clock = Instant::now();
     let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
-    let mut solution = solve_or_resume(job, &problem, &solver, asked_for(job, &inputs), reporter, stopper)?;
+    let (mut solution, trace) = solve_or_resume(job, &problem, &solver, asked_for(job, &inputs), reporter, stopper)?;
     if let Some((p, _)) = &truth {
         let x = &solution.factors;
         solution.errors.rel_re = Some(solve::errors::relative_recovery_error(chain.weights(), x, p.as_ref()));
@@ -101,10 +101,12 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         witness_b: &solution.witness.b,
         witness_mu: &solution.witness.mu,
     };
+    reporter.spin("page");
+    let extras = report::extras(&loaded.chain, &result, trace, job.seed)?;
     reporter.spin("writing");
     // Under the lock: a signal now waits until the folder stands.
     let mut state = stopper.lock();
-    let summary = metastate_report::write(&job.run.out, job.run.force, summary, &result)?;
+    let summary = metastate_report::write(&job.run.out, job.run.force, summary, &result, &extras)?;
     if let Some(checkpoint) = state.checkpoint.take() {
         checkpoint.remove();
     }
@@ -150,7 +152,7 @@ fn solve_or_resume(
     asked_for: Value,
     reporter: &mut Reporter,
     stopper: &Stopper,
-) -> Result<Solution> {
+) -> Result<(Solution, Trace)> {
     let checkpoint = Checkpoint::beside(&job.run.out, asked_for);
     let snapshot = if job.run.resume { checkpoint.load()? } else { None };
     match &snapshot {
@@ -171,11 +173,13 @@ fn solve_or_resume(
         deadline: job.run.time_limit.map(|s| now + Duration::from_secs_f64(s.min(1e9))),
         every: Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX),
         last: now,
+        trace: Trace::begin(),
     };
-    Ok(match snapshot {
+    let solution = match snapshot {
         Some(snapshot) => solve::resume(problem, solver, snapshot, &mut watch)?,
         None => solve::solve(problem, solver, &mut watch)?,
-    })
+    };
+    Ok((solution, watch.trace))
 }
 
 fn hints_about(solution: &Solution, lambda: f64, lambda_max: f64, job: &Job) -> Vec<String> {

@@ -14,6 +14,7 @@ mod forecast;
 mod hard;
 mod progress;
 mod reference;
+mod report;
 mod run;
 mod settings;
 mod simulate;

@@ -9,7 +9,7 @@ use crate::args::{Cli, Command, Common};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::Stopper;
-use crate::{assign, compare, count, demo, explain, fit, forecast, simulate, verify};
+use crate::{assign, compare, count, demo, explain, fit, forecast, report, simulate, verify};
 
 /// Does what was asked.
 pub fn run(cli: Cli) -> Result<ExitCode> {
@@ -36,6 +36,10 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Assign(command) => {
             let assigned = assign::run(&command, &mut reporter, &stopper)?;
             tell(&common, &assigned, || assigned.describe())?;
+        }
+        Command::Report(command) => {
+            let made = report::run(&command.result)?;
+            tell(&common, &made, || made.describe())?;
         }
         Command::Count(command) => {
             let counted = count::run(&command, &mut reporter, &stopper)?;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use metastate::solve::{Control, Observer, Progress, Snapshot};
+use metastate::solve::{Control, Event, Observer, Progress, Snapshot};
 use metastate_ingest::Update;
+use metastate_report::page::{RankChange, TracePoint};
 
 use crate::checkpoint::Kept;
 use crate::progress::Reporter;
@@ -21,13 +22,67 @@ pub struct Watch<'a> {
     pub every: Duration,
     /// When the last one was written.
     pub last: Instant,
+    /// The solver's way, for the page.
+    pub trace: Trace,
+}
+
+/// Points kept of the solver's way; when there are twice as many, every second one goes.
+const KEPT_POINTS: usize = 1000;
+
+/// What the page tells of the solver's way.
+pub struct Trace {
+    begun: Instant,
+    /// Looks between two kept points.
+    stride: usize,
+    looks: usize,
+    /// Looks at the solver.
+    pub points: Vec<TracePoint>,
+    /// Columns appended and removed.
+    pub events: Vec<RankChange>,
+}
+
+impl Trace {
+    /// Begins now.
+    pub fn begin() -> Self {
+        Trace { begun: Instant::now(), stride: 1, looks: 0, points: Vec::new(), events: Vec::new() }
+    }
+
+    fn look(&mut self, p: &Progress) {
+        self.looks += 1;
+        if !self.looks.is_multiple_of(self.stride) {
+            return;
+        }
+        self.points.push(TracePoint {
+            t: self.begun.elapsed().as_secs_f64(),
+            sweep: p.sweep,
+            rank: p.rank,
+            objective: p.objective.is_finite().then_some(p.objective),
+            bound: p.lower_bound,
+            kkt: p.local.map(|l| l.worst()),
+        });
+        if self.points.len() == 2 * KEPT_POINTS {
+            let mut at = 0;
+            self.points.retain(|_| {
+                at += 1;
+                at % 2 == 0
+            });
+            self.stride *= 2;
+        }
+    }
 }
 
 impl Observer for Watch<'_> {
     fn progress(&mut self, progress: &Progress) -> Control {
         let now = Instant::now();
+        self.trace.look(progress);
         self.reporter.solving(progress, self.deadline.map(|d| d.saturating_duration_since(now)));
         if self.deadline.is_some_and(|d| now >= d) { Control::TimeUp } else { Control::Continue }
+    }
+
+    fn event(&mut self, event: &Event, _: &Progress) {
+        if let Event::Appended { from, to } | Event::Removed { from, to } = *event {
+            self.trace.events.push(RankChange { t: self.trace.begun.elapsed().as_secs_f64(), from, to });
+        }
     }
 
     fn safe_point(&mut self, snapshot: &Snapshot) {

@@ -9,6 +9,7 @@ mod forecast;
 pub mod hash;
 mod load;
 mod map;
+pub mod page;
 pub mod npz;
 mod parquet_table;
 mod result;
@@ -21,7 +22,7 @@ pub use forecast::{
     CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow,
     write_forecast,
 };
-pub use load::{Loaded, load, load_refit};
+pub use load::{Loaded, load, load_extras, load_refit};
 pub use map::{bar_chart, zone_map};
 pub use result::{FitResult, Zones, write};
 pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};

@@ -7,6 +7,7 @@ use metastate::solve::Factors;
 
 use crate::error::{Result, damaged, reading};
 use crate::hash;
+use crate::page::Extras;
 use crate::npz::{Array, read_npz};
 use crate::summary::{SCHEMA, Summary};
 use crate::tables::parse_csv;
@@ -64,6 +65,33 @@ pub fn load(folder: &Path) -> Result<Loaded> {
         changed,
         summary,
     })
+}
+
+impl Loaded {
+    /// A column of `states.csv`.
+    pub fn column(&self, name: &str) -> Result<Vec<String>> {
+        let missing = || damaged(Path::new("states.csv"), format!("has no column `{name}`"));
+        let at = self.states.first().and_then(|head| head.iter().position(|h| h == name)).ok_or_else(missing)?;
+        self.states[1..].iter().map(|row| row.get(at).cloned().ok_or_else(missing)).collect()
+    }
+
+    /// The same as numbers.
+    pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
+        let number = |text: String| {
+            text.parse().map_err(|_| damaged(Path::new("states.csv"), format!("has `{text}` in the column `{name}`; a number is needed")))
+        };
+        self.column(name)?.into_iter().map(number).collect()
+    }
+}
+
+/// What the page shows beyond the tables; nothing where the folder was written without it.
+pub fn load_extras(folder: &Path) -> Result<Extras> {
+    let path = folder.join("page.json");
+    if !path.exists() {
+        return Ok(Extras::default());
+    }
+    let text = std::fs::read_to_string(&path).map_err(reading(&path))?;
+    serde_json::from_str(&text).map_err(|e| damaged(&path, format!("cannot be read ({e})")))
 }
 
 /// The refitted factors, when the folder has them.

@@ -11,6 +11,7 @@ use crate::error::{Result, damaged, writing};
 use crate::folder::Draft;
 use crate::hash;
 use crate::npz::{Array, npz_bytes};
+use crate::page::{self, Extras};
 use crate::summary::Summary;
 use crate::zones::ZoneSet;
 use crate::{parquet_table, tables};
@@ -67,7 +68,7 @@ impl Zones {
 }
 
 /// Writes the folder and hands back the summary with the hashes of its files.
-pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult) -> Result<Summary> {
+pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult, extras: &Extras) -> Result<Summary> {
     let zones = Zones::by_membership(&result.factors.u, result.xi);
     let draft = Draft::begin(place)?;
     let mut put = |name: &str, bytes: &[u8]| {
@@ -99,6 +100,9 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     if let Some(bytes) = map.geoparquet() {
         put("zones.parquet", &bytes.map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
     }
+    // Serialising numbers and text cannot fail.
+    put("page.json", serde_json::to_string(extras).unwrap_or_default().as_bytes())?;
+    draft.file("report.html", page::render(&summary, result, extras).as_bytes())?;
     draft.file("summary.json", json(&summary).as_bytes())?;
     draft.finish(force)?;
     Ok(summary)

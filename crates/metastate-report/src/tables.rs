@@ -8,7 +8,7 @@ use metastate::aggregate::latent::LatentChain;
 use crate::result::{FitResult, Zones};
 
 /// Anchor states and destinations named for each meta-state.
-const NAMED: usize = 5;
+pub(crate) const NAMED: usize = 5;
 
 /// A number with as many digits as it takes to read it back bit for bit.
 pub fn number(x: f64) -> String {
@@ -104,7 +104,7 @@ fn push(out: &mut String, text: std::fmt::Arguments) {
 }
 
 /// The rows with the largest keys, in falling order; ties by row.
-fn largest(rows: usize, count: usize, key: impl Fn(usize) -> (f64, f64)) -> Vec<usize> {
+pub(crate) fn largest(rows: usize, count: usize, key: impl Fn(usize) -> (f64, f64)) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows).collect();
     let falling = |a: &usize, b: &usize| {
         let ((a1, a2), (b1, b2)) = (key(*a), key(*b));

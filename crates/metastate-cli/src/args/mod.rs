@@ -68,6 +68,9 @@ pub enum Command {
     /// Recheck a saved result with code that the solver does not share
     #[command(after_help = "Example:\n  metastate verify out/zones\n\nExit code 0 only if every number agrees.")]
     Verify(VerifyCommand),
+    /// Make the page of a result anew
+    #[command(after_help = "Example:\n  metastate report out/zones\n\nThen open out/zones/report.html; it needs no network.")]
+    Report(ReportCommand),
     /// n-step forecasts, stationary law, timescales and passage times from the latent chain
     #[command(after_help = forecast::EXAMPLES)]
     Forecast(Box<ForecastCommand>),
@@ -152,6 +155,13 @@ pub struct CountCommand {
     /// Replace the file if it is there
     #[arg(long)]
     pub force: bool,
+}
+
+/// `metastate report`.
+#[derive(Debug, Clone, Args)]
+pub struct ReportCommand {
+    /// The result folder
+    pub result: PathBuf,
 }
 
 /// `metastate verify`.

@@ -47,14 +47,14 @@ fn verdict(summary: &Summary) -> String {
 }
 
 /// Everything that the script reads.
-pub fn collect(summary: &Summary, result: &FitResult, zones: &Zones, extras: &Extras) -> Value {
+pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value {
     let (u, v) = (&result.factors.u, &result.factors.v);
     let (d, s) = (u.rows(), u.cols());
     let shown = shown_states(result.xi, s);
     let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * 65535.0).round() as u16)).collect();
     let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
-    let hard: Vec<u16> = zones.metastate.iter().map(|&z| z as u16).collect();
-    let top = zones.metastate.iter().enumerate().map(|(i, &z)| (255.0 * u.row(i).get(z).copied().unwrap_or(1.0)).round() as u8);
+    let hard: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
+    let top = result.partition.labels.iter().enumerate().map(|(i, &z)| (255.0 * u.row(i).get(z as usize).copied().unwrap_or(1.0)).round() as u8);
     let (stationary, timescales, horizon) = latent(result.factors, result.xi, lag(summary));
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
@@ -75,7 +75,7 @@ pub fn collect(summary: &Summary, result: &FitResult, zones: &Zones, extras: &Ex
         "labels": shown.iter().map(|&i| result.labels[i as usize].to_string()).collect::<Vec<_>>(),
         "u": words(&quantised),
         "v": profiles,
-        "metastates": metastates(result, zones),
+        "metastates": metastates(result),
         "latent": latent_rows(result.factors),
         "stationary": stationary,
         "timescales": timescales,
@@ -103,8 +103,9 @@ fn shown_states(xi: &[f64], s: usize) -> Vec<u32> {
     order
 }
 
-fn metastates(result: &FitResult, zones: &Zones) -> Vec<Value> {
+fn metastates(result: &FitResult) -> Vec<Value> {
     let (u, v) = (&result.factors.u, &result.factors.v);
+    let zones = Zones::by_membership(u, result.xi);
     let label = |i: usize| result.labels[i].to_string();
     (0..u.cols())
         .map(|j| {

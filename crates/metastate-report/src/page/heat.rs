@@ -1,11 +1,11 @@
 //! The counted matrix and the model as two pictures of the same bins: shares of all moves, `xi_i p_ij` and `xi_i x_ij`, states
 //! ordered by meta-state and then by membership, summed over bins.
 
-use metastate::linalg::Operator;
+use metastate::aggregate::Partition;
+use metastate::linalg::{Operator, Row};
 use metastate::solve::Factors;
 use serde::{Deserialize, Serialize};
 
-use crate::result::Zones;
 
 /// Bins a side, at most.
 const MOST_BINS: usize = 160;
@@ -27,11 +27,11 @@ pub struct Heat {
 
 impl Heat {
     /// One pass over P, and `(sum_i xi_i U_i) (sum_j V_j)^T` bin by bin for the model.
-    pub fn new(p: &dyn Operator, xi: &[f64], factors: &Factors, zones: &Zones) -> Self {
+    pub fn new(p: &dyn Operator, xi: &[f64], factors: &Factors, zones: &Partition) -> Self {
         let (d, s) = (xi.len(), factors.rank());
         let bins = d.min(MOST_BINS);
         let mut order: Vec<usize> = (0..d).collect();
-        let key = |&i: &usize| (zones.metastate[i], -factors.u[(i, zones.metastate[i].min(s - 1))]);
+        let key = |&i: &usize| (zones.labels[i], -factors.u[(i, (zones.labels[i] as usize).min(s - 1))]);
         order.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b)));
         let mut bin = vec![0; d];
         order.iter().enumerate().for_each(|(at, &i)| bin[i] = at * bins / d);
@@ -44,7 +44,7 @@ impl Heat {
             let out = &mut counted[bin[i] * bins..(bin[i] + 1) * bins];
             match p.row(i) {
                 // Few states were never left, and each of them would touch all others.
-                metastate::linalg::Row::Uniform => out.iter_mut().zip(&even).for_each(|(o, e)| *o += xi[i] * e),
+                Row::Uniform => out.iter_mut().zip(&even).for_each(|(o, e)| *o += xi[i] * e),
                 row => row.for_each(d, |j, x| out[bin[j]] += xi[i] * x),
             }
             for j in 0..s {

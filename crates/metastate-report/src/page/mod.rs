@@ -14,7 +14,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::result::{FitResult, Zones};
+use crate::result::FitResult;
 use crate::summary::Summary;
 
 const TEMPLATE: &str = include_str!("assets/page.html");
@@ -22,9 +22,9 @@ const STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
 /// The whole page.
-pub fn render(summary: &Summary, result: &FitResult, zones: &Zones, extras: &Extras) -> String {
+pub fn render(summary: &Summary, result: &FitResult, extras: &Extras) -> String {
     let sentence = data::sentence(summary, result);
-    let page = data::collect(summary, result, zones, extras);
+    let page = data::collect(summary, result, extras);
     // Maps with text keys and plain numbers always serialise.
     let json = serde_json::to_string(&page).unwrap_or_default();
     let parts = [

@@ -50,7 +50,7 @@ pub struct Partition {
     pub labels: Vec<u32>,
     /// States in each.
     pub sizes: Vec<usize>,
-    /// `sum of weights` of the states in each; falls from one to the next.
+    /// `sum of weights` of the states in each.
     pub masses: Vec<f64>,
 }
 
@@ -75,11 +75,21 @@ impl Partition {
         }
     }
 
-    /// Every state goes where its membership is largest (the lower number when two are equal), then ordered by mass.
+    /// From any labels below `clusters`, which keep their numbers.
+    pub fn numbered(labels: Vec<u32>, weights: &[f64], clusters: usize) -> Self {
+        let (mut sizes, mut masses) = (vec![0; clusters], vec![0.0; clusters]);
+        for (l, w) in labels.iter().zip(weights) {
+            sizes[*l as usize] += 1;
+            masses[*l as usize] += w;
+        }
+        Partition { labels, sizes, masses }
+    }
+
+    /// Every state goes where its membership is largest (the lower number when two are equal); zones are numbered as the columns.
     pub fn by_membership(u: &Mat, weights: &[f64]) -> Self {
         let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
         let labels: Vec<u32> = (0..u.rows()).map(|i| largest(u.row(i)) as u32).collect();
-        Partition::ordered_by_mass(&labels, weights, u.cols())
+        Partition::numbered(labels, weights, u.cols())
     }
 
     /// Number of clusters, empty ones included.

@@ -4,7 +4,7 @@ use super::clusters::Partition;
 use crate::linalg::{Mat, Operator, thin};
 
 /// Moves between the zones of a partition.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ZoneFlows {
     /// `F_ab`: transitions from zone a to zone b, as shares of all; the sum is one.
     pub flows: Mat,

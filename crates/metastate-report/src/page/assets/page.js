@@ -37,9 +37,9 @@
   };
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const fixed = (x, n = 3) => (x == null || Number.isNaN(x) ? '–' : Number(x).toPrecision(n).replace(/\.?0+($|e)/, '$1'));
-  const number = (x) => (x == null ? '–' : Math.abs(x) >= 1e-3 && Math.abs(x) < 1e7 ? fixed(x, 4) : Number(x).toExponential(2));
+  const number = (x) => (x == null ? '–' : x === 0 ? '0' : Math.abs(x) >= 1e-3 && Math.abs(x) < 1e7 ? fixed(x, 4) : Number(x).toExponential(2));
   const count = (x) => Math.round(x).toLocaleString('en');
-  const percent = (x) => (100 * x).toFixed(x < 0.0995 ? 1 : 0) + ' %';
+  const percent = (x) => (x > 0 && x < 0.0095 ? fixed(100 * x, 2) : (100 * x).toFixed(x < 0.0995 ? 1 : 0)) + ' %';
 
   // Okabe and Ito's colours first (told apart by colour-blind readers), then hues a golden angle apart in three lightnesses.
   const FIRST = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b8a800', '#7a5195'];
@@ -128,8 +128,10 @@
       if (log) {
         const list = [];
         for (let e = Math.ceil(Math.min(lo, hi) - 1e-9); e <= Math.max(lo, hi) + 1e-9; e++) list.push(10 ** e);
-        if (list.length >= 2) return list.filter((_, k) => k % Math.ceil(list.length / 7) === 0);
-        return [from, to];
+        if (list.length >= 3) return list.filter((_, k) => k % Math.ceil(list.length / 7) === 0);
+        const [least, most] = [Math.min(from, to), Math.max(from, to)], fine = [];
+        for (let e = Math.floor(Math.log10(least)); e <= Math.log10(most); e++) for (const m of [1, 2, 5]) if (m * 10 ** e >= least && m * 10 ** e <= most) fine.push(m * 10 ** e);
+        return fine.length >= 2 ? fine : [least, most];
       }
       const span = Math.abs(hi - lo), raw = span / wanted, power = 10 ** Math.floor(Math.log10(raw));
       const step = [1, 2, 5, 10].map((m) => m * power).find((m) => m >= raw);

@@ -10,7 +10,7 @@ mod spectral;
 mod training;
 
 pub use ours::largest_lambda;
-pub use spectral::ClippedSvd;
+pub use spectral::{ClippedSvd, svd_partition};
 pub use training::Training;
 
 use super::clusters::{KMeans, Partition, kmeans};

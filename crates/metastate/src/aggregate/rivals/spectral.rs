@@ -5,7 +5,7 @@ use crate::aggregate::clusters::{KMeans, Partition, kmeans};
 use crate::aggregate::weighted::{WeightedChain, scale_rows};
 use crate::error::Result;
 use crate::linalg::singular::{Svd, TruncatedSvd, truncated_svd};
-use crate::linalg::{Mat, thin};
+use crate::linalg::{Mat, Operator, thin};
 use crate::solve::score::RowModel;
 
 /// The leading triplets of Xi P.
@@ -14,8 +14,8 @@ pub(super) fn svd(training: &Training, rank: usize, seed: u64) -> Svd {
 }
 
 /// `Xi^-1` times the left vectors: rows that states with the same behaviour share, whatever their weight.
-fn unweighted_left(training: &Training, svd: &Svd) -> Mat {
-    let inverse: Vec<f64> = training.weights().iter().map(|w| 1.0 / w).collect();
+fn unweighted_left(weights: &[f64], svd: &Svd) -> Mat {
+    let inverse: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
     let mut left = svd.left.clone();
     scale_rows(&mut left, &inverse);
     left
@@ -23,9 +23,14 @@ fn unweighted_left(training: &Training, svd: &Svd) -> Mat {
 
 /// k-means on those rows.
 pub fn partition(training: &Training, settings: &RivalSettings) -> Result<Partition> {
-    let rows = unweighted_left(training, &svd(training, settings.rank, settings.seed));
-    let how = KMeans::new(settings.rank, rows.rows(), rows.cols(), settings.seed);
-    Ok(kmeans(&rows, training.weights(), &how)?.partition)
+    svd_partition(training.p(), training.weights(), settings.rank, settings.seed)
+}
+
+/// The same for any P and Xi.
+pub fn svd_partition(p: &dyn Operator, weights: &[f64], clusters: usize, seed: u64) -> Result<Partition> {
+    let rows = unweighted_left(weights, &truncated_svd(&WeightedChain { p, weights }, &TruncatedSvd::new(clusters, seed)));
+    let how = KMeans::new(clusters, rows.rows(), rows.cols(), seed);
+    Ok(kmeans(&rows, weights, &how)?.partition)
 }
 
 /// `X = Xi^-1 L diag(sigma) R^T` with negative entries cut and rows divided by their sums.
@@ -38,7 +43,7 @@ pub struct ClippedSvd {
 /// The estimator of the leading triplets.
 pub fn clipped(training: &Training, settings: &RivalSettings) -> ClippedSvd {
     let svd = svd(training, settings.rank, settings.seed);
-    let mut left = unweighted_left(training, &svd);
+    let mut left = unweighted_left(training.weights(), &svd);
     thin::for_each_row_mut(&mut left, |_, row| row.iter_mut().zip(&svd.values).for_each(|(x, s)| *x *= s));
     ClippedSvd { left, right: svd.right }
 }
