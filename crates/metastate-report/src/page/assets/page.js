@@ -172,7 +172,7 @@
   const figures = document.getElementById('figures'), nav = document.getElementById('nav');
   const save = (name, blob) => {
     const link = el('a', { href: URL.createObjectURL(blob), download: name });
-    document.body.append(link); link.click(); link.remove(); setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    document.body.append(link); link.click(); link.remove(); setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
   const csvOf = (rows) => rows.map((r) => r.map((x) => (/[",\n\r]/.test(String(x)) ? '"' + String(x).replace(/"/g, '""') + '"' : x)).join(',')).join('\n') + '\n';
   const card = (id, title, note, parent = figures, inNav = title) => {
@@ -201,7 +201,7 @@
     }
     const svg = () => { const [w, h] = size(), pen = new FilePen(w, h); draw(pen, w, h); return pen.file(); };
     body.tool('SVG', () => save(name + '.svg', new Blob([svg()], { type: 'image/svg+xml' })), 'Download ' + name + ' as SVG');
-    body.tool('PNG', () => canvas.toBlob((blob) => save(name + '.png', blob)), 'Download ' + name + ' as PNG');
+    body.tool('PNG', () => save(name + '.png', new Blob([bytes(canvas.toDataURL('image/png').split(',')[1])], { type: 'image/png' })), 'Download ' + name + ' as PNG');
     body.tool('CSV', () => save(name + '.csv', new Blob([csvOf(rows())], { type: 'text/csv' })), 'Download the data of ' + name + ' as CSV');
     return canvas;
   };
