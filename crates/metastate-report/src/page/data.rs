@@ -54,7 +54,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * 65535.0).round() as u16)).collect();
     let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
     let hard: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
-    let top = result.partition.labels.iter().enumerate().map(|(i, &z)| (255.0 * u.row(i).get(z as usize).copied().unwrap_or(1.0)).round() as u8);
+    let top = (0..d).map(|i| (255.0 * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
     let (stationary, timescales, horizon) = latent(result.factors, result.xi, lag(summary));
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {

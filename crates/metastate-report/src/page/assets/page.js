@@ -17,7 +17,7 @@
   const membership = (i, j) => (place.has(i) && U ? U[place.get(i) * s + j] / 65535 : ours[i] === j ? top[i] / 255 : 0);
 
   // ---------------------------------------------------------------- what is chosen, and who wants to know
-  const now = { zone: null, state: null, soft: true, beside: !!rival, steps: 1, point: D.path ? D.path.chosen : null };
+  const now = { zone: null, state: null, soft: true, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
   const listeners = [];
   const set = (change) => { Object.assign(now, change); listeners.forEach((f) => f()); };
   const pickZone = (j) => set({ zone: now.zone === j ? null : j });
@@ -55,6 +55,12 @@
       return Math.round(255 * (light / 100 - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))).toString(16).padStart(2, '0');
     };
     return '#' + f(0) + f(8) + f(4);
+  };
+  // A state between meta-states has a colour between theirs.
+  const blend = (i) => {
+    const sum = [0, 0, 0];
+    for (let j = 0; j < s; j++) { const m = membership(i, j); if (m > 0) { const hex = colour(j); for (let k = 0; k < 3; k++) sum[k] += m * parseInt(hex.slice(1 + 2 * k, 3 + 2 * k), 16); } }
+    return '#' + sum.map((x) => Math.min(255, Math.round(x)).toString(16).padStart(2, '0')).join('');
   };
   // Dark blue to yellow, lightness rising all the way (cividis).
   const RAMP = ['#00204d', '#16396d', '#414d6b', '#61636d', '#7d7c78', '#9c9574', '#beb069', '#e1cc55', '#ffea46'];
@@ -233,19 +239,20 @@
     return a;
   };
   if (lon) {
-    const body = card('map', 'Map', 'Cells coloured by zone; the stronger the colour, the surer the membership. Point at a cell for its memberships, click it to see where its trips lead.', figures, 'Map');
+    const body = card('map', 'Map', 'Cells coloured by zone; a cell between zones has a colour between theirs. Point at a cell for its memberships, click it to see where its trips lead.', figures, 'Map');
     const find = el('input', { type: 'search', placeholder: 'find a cell, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
     const reset = el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ zone: null, state: null }) } });
-    body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), rival ? toggle('Beside ' + D.rival.name, 'beside') : null, find, reset,
+    body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), rival ? toggle('Beside ' + D.rival.name, 'beside') : null, d > 500 ? toggle('Far cells too', 'all') : null, find, reset,
       el('datalist', { id: 'labels' }, ...D.labels.slice(0, 3000).map((l) => el('option', { value: l })))));
-    // The middle 99.8 % of the cells decide the frame; a few far away would shrink the city to a dot.
+    // The middle 95 % of the cells decide the frame; a few far away would shrink the city to a dot.
     const ordered = (a) => Float32Array.from(a).sort();
     const [ax, ay] = [ordered(lon), ordered(lat)], at = (a, q) => a[Math.min(a.length - 1, Math.max(0, Math.round(q * (a.length - 1))))];
     const cell = D.cell || Math.max(1e-6, 0.8 * Math.sqrt(((at(ax, 0.99) - at(ax, 0.01)) * (at(ay, 0.99) - at(ay, 0.01))) / d));
-    const trim = d > 500 ? 0.001 : 0;
-    const frame = { w: at(ax, trim) - cell, e: at(ax, 1 - trim) + cell, s: at(ay, trim) - cell, n: at(ay, 1 - trim) + cell };
-    const outside = Array.from(lon).filter((x, i) => x < frame.w || x > frame.e || lat[i] < frame.s || lat[i] > frame.n).length;
+    const within = (trim) => ({ w: at(ax, trim) - cell, e: at(ax, 1 - trim) + cell, s: at(ay, trim) - cell, n: at(ay, 1 - trim) + cell });
+    const frames = [within(d > 500 ? 0.025 : 0), within(0)], far = frames.map((f) => Array.from(lon).filter((x, i) => x < f.w || x > f.e || lat[i] < f.s || lat[i] > f.n).length);
+    let frame = frames[0], outside = far[0];
+    listeners.push(() => { frame = frames[+now.all]; outside = far[+now.all]; });
     const squeeze = Math.cos((((frame.s + frame.n) / 2) * Math.PI) / 180);    // a degree of longitude is shorter than one of latitude
     const panels = (w, h) => {
       const n = rival && now.beside ? 2 : 1, gap = 16, side = (w - gap * (n - 1)) / n;
@@ -275,12 +282,12 @@
           if (!theirs && going) { pen.rect(x, y, cw, ch, ramp(Math.sqrt(going.share[i] / going.most))); continue; }
           let alpha = 1, fill = colour(zone[i]);
           if (!theirs && now.zone != null) { alpha = hard === ours ? membership(i, now.zone) : +(zone[i] === now.zone); fill = colour(now.zone); pen.rect(x, y, cw, ch, css('--line'), 0.5); }
-          else if (!theirs && now.soft && hard === ours) alpha = 0.15 + 0.85 * (top[i] / 255);
+          else if (!theirs && now.soft && hard === ours) { if (place.has(i)) fill = blend(i); else alpha = 0.15 + 0.85 * (top[i] / 255); }
           pen.rect(x, y, cw, ch, fill, alpha);
         }
         if (!theirs && now.state != null) pen.circle(m.x(lon[now.state]), m.y(lat[now.state]), 7, null, css('--ink'), 2.5);
       });
-      if (outside) pen.text(outside + ' far cells not drawn', w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') });
+      if (outside) pen.text(outside + (outside === 1 ? ' far cell' : ' far cells') + ' not drawn', w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') });
     };
     // Cells by their place on a coarse grid, so that a pointer finds its cell at once.
     const grid = new Map(), key = (x, y) => Math.round(x / cell) + ',' + Math.round(y / cell);
