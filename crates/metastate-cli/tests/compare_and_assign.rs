@@ -28,8 +28,22 @@ fn four_groups() -> Place {
 #[test]
 fn compare_writes_its_table_and_finds_the_groups() {
     let place = four_groups();
-    let arguments =
-        ["compare", "counts.csv", "--rank", "4", "--folds", "3", "--reference", "group", "--reference-from", "towns.csv", "--places", "towns.csv", "--out", "out"];
+    let arguments = [
+        "compare",
+        "counts.csv",
+        "--rank",
+        "4",
+        "--folds",
+        "3",
+        "--reference",
+        "group",
+        "--reference-from",
+        "towns.csv",
+        "--places",
+        "towns.csv",
+        "--out",
+        "out",
+    ];
     let (out, _) = place.expect(0, &arguments);
     assert!(out.contains("held-out log-likelihood: "), "{out}");
     let found = json(&place, "out/compare.json");
@@ -69,7 +83,8 @@ fn a_reference_column_of_the_inputs_is_counted_row_by_row() {
         table += &format!("s{state},{}\n", if t % 100 == 0 { "odd" } else { ["low", "high"][pair] });
     });
     place.write("walk.csv", table);
-    let arguments = ["compare", "walk.csv", "--as", "trajectories", "--state", "state", "--rank", "2", "--reference", "kind", "--out", "out"];
+    let arguments =
+        ["compare", "walk.csv", "--as", "trajectories", "--state", "state", "--rank", "2", "--reference", "kind", "--out", "out"];
     place.expect(0, &arguments);
     let found = json(&place, "out/compare.json");
     let ari = found["methods"][2]["ari"].as_f64().unwrap();
@@ -84,8 +99,8 @@ fn compare_refuses_what_it_cannot_use() {
         &["--methods", "svd-partition,no-such"],
         &["--folds", "1"],
         &["--smoothing", "0"],
-        &["--prior", "-1"],
-        &["--lambda-ratio", "-1"],
+        &["--prior=-1"],
+        &["--lambda-ratio=-1"],
         &["--reference", "group", "--reference-from", "absent.csv"],
         &["--reference", "no-such", "--reference-from", "towns.csv"],
         &["--reference", "group", "--reference-from", "towns.csv", "--label", "lon"],
@@ -128,7 +143,10 @@ fn a_known_state_is_assigned_its_own_membership_and_a_new_one_its_group() {
     place.write("new.csv", new);
     for by in ["penalised", "least-squares", "likelihood"] {
         let (out, _) = place.expect(0, &["assign", "fit", "new.csv", "--by", by, "--out", "new-states.csv", "--force"]);
-        assert!(out.contains("to-a-state-not-in-the-fit: 8 transitions") && out.contains("leads-only-to-states-not-in-the-fit: 1 states"), "{out}");
+        assert!(
+            out.contains("to-a-state-not-in-the-fit: 8 transitions") && out.contains("leads-only-to-states-not-in-the-fit: 1 states"),
+            "{out}"
+        );
         let found = rows(&place, "new-states.csv");
         assert_eq!(found.len(), 2);
         assert_eq!((found[1][0].as_str(), found[1][1].as_str()), ("new", "false"));

@@ -126,8 +126,7 @@ pub fn kmeans(points: &Mat, weights: &[f64], settings: &KMeans) -> Result<Cluste
     let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
     // Most replicates end far above the best: all go down roughly, the best of them again and to the end.
     let rough = |scratch: &mut Scratch, r: usize| (scratch.replicate(&set, settings, r as u64, ROUGH), r);
-    let mut reached: Vec<(f64, usize)> =
-        (0..settings.replicates).into_par_iter().map_init(|| Scratch::new(&set, k), rough).collect();
+    let mut reached: Vec<(f64, usize)> = (0..settings.replicates).into_par_iter().map_init(|| Scratch::new(&set, k), rough).collect();
     reached.sort_by(order);
     reached.truncate((settings.replicates / FOLLOWED).max(FEWEST_REPLICATES));
     let to_the_end = |scratch: &mut Scratch, (_, r): (f64, usize)| {
