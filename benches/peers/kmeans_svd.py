@@ -1,7 +1,10 @@
 """k-means beside scikit-learn and the truncated SVD beside SciPy, on the same arrays in the same run.
 
-    cargo build --release --example peers
+    cargo build --release -p metastate --example peers
     python benches/peers/kmeans_svd.py target/release/examples/peers [kmeans|svd-small|svd-large ...]
+
+Both sides get one thread (threads of OpenMP that wait for each other on a busy machine make scikit-learn look many times slower
+than it is); THREADS=2 in the environment gives both two.
 """
 import json
 import os
@@ -9,6 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+
+THREADS = os.environ.get("THREADS", "1")
+for name in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"]:
+    os.environ[name] = THREADS
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +39,7 @@ def compare_kmeans(program, folder):
     points = memberships()
     path = os.path.join(folder, "points.npy")
     np.save(path, points)
-    for round_ in range(3):
+    for round_ in range(2):
         mine = ours(program, "kmeans", path, "9", "500")
         clock = time.perf_counter()
         peer = KMeans(n_clusters=9, n_init=500, random_state=round_).fit(points)

@@ -64,6 +64,8 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let clock = Instant::now();
     let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
     let (mut solution, trace) = solve_or_resume(job, &problem, &solver, asked_for(job, &inputs), reporter, stopper)?;
+    // The solver orders by its weights; people count by mass, whatever the power of the weights.
+    solution.factors.order_by_mass(chain.xi());
     if let Some((p, _)) = &truth {
         let x = &solution.factors;
         solution.errors.rel_re = Some(solve::errors::relative_recovery_error(chain.weights(), x, p.as_ref()));

@@ -36,10 +36,9 @@ pub fn zone_map(title: &str, zones: &[Vec<Polygon>], side: f64, within: f64) -> 
     let height = ((north - south) as f64 * scale).min(4.0 * WIDTH);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {:.0}\" width=\"{WIDTH:.0}\" height=\"{:.0}\" role=\"img\">\n<title>{}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"8\" y=\"20\" font-family=\"sans-serif\" font-size=\"15\">{}</text>\n",
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
         height + 30.0,
         height + 30.0,
-        escaped(title),
         escaped(title)
     );
     for (z, polygons) in zones.iter().enumerate() {
@@ -58,6 +57,12 @@ pub fn zone_map(title: &str, zones: &[Vec<Polygon>], side: f64, within: f64) -> 
             z + 1
         );
     }
+    // Last, on white: cells outside the view may reach up here.
+    let _ = writeln!(
+        out,
+        "<rect width=\"100%\" height=\"28\" fill=\"#fff\"/><text x=\"8\" y=\"20\" font-family=\"sans-serif\" font-size=\"15\">{}</text>",
+        escaped(title)
+    );
     out + "</svg>\n"
 }
 

@@ -233,7 +233,10 @@ mod tests {
         assert_eq!(ring.as_array().unwrap().len(), 2, "the middle cell is a hole of zone 1");
         assert_eq!(ring[0][0], json!([-74.0, 40.0]));
         let rows = crate::tables::parse_csv(&set.table()).unwrap();
-        assert_eq!(&rows[1][..7], ["1", "8", &format!("{:?}", partition.masses[0]), "0.1", "0.2", &format!("{:?}", 0.6 / 0.8), "2"]);
+        assert_eq!(
+            &rows[1][..7],
+            ["1", "8", &format!("{:?}", partition.masses[0]), "0.1", "0.2", &format!("{:?}", 0.6 / (0.6 + 0.2)), "2"]
+        );
         assert_eq!(rows[2][7], "cell, 4");
         assert!(rows.iter().all(|r| r.len() == rows[0].len()));
         let bytes = set.geoparquet().unwrap().unwrap();

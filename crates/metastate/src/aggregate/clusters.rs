@@ -18,6 +18,10 @@ type Lane = [f64; LANES];
 pub const REPLICATES: usize = 500;
 /// Below this many replicates a bad start is likely to win.
 const FEWEST_REPLICATES: usize = 10;
+/// One in so many replicates is followed to the end.
+const FOLLOWED: usize = 10;
+/// The others end when a pass lowers the inertia by less than this share.
+const ROUGH: f64 = 1e-3;
 /// Distances in one coordinate, summed over points, centres and replicates, that are spent at most (a pass is done about 30 times).
 const WORK: f64 = 4e8;
 
@@ -129,14 +133,20 @@ pub fn kmeans(points: &Mat, weights: &[f64], settings: &KMeans) -> Result<Cluste
         return Err(Error::NotFinite { what: "the set of points", row, column, value });
     }
     let set = PointSet::new(points);
-    let run = |scratch: &mut Scratch, r: usize| (scratch.replicate(&set, settings, r as u64), r, std::mem::take(&mut scratch.labels));
-    let better = |a: (f64, usize, Vec<u32>), b: (f64, usize, Vec<u32>)| {
-        if a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).is_le() { a } else { b }
+    let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+    // Most replicates end far above the best: all go down roughly, the best of them again and to the end.
+    let rough = |scratch: &mut Scratch, r: usize| (scratch.replicate(&set, settings, r as u64, ROUGH), r);
+    let mut reached: Vec<(f64, usize)> = (0..settings.replicates).into_par_iter().map_init(|| Scratch::new(&set, k), rough).collect();
+    reached.sort_by(order);
+    reached.truncate((settings.replicates / FOLLOWED).max(FEWEST_REPLICATES));
+    let to_the_end = |scratch: &mut Scratch, (_, r): (f64, usize)| {
+        let inertia = scratch.replicate(&set, settings, r as u64, 0.0);
+        ((inertia, r), std::mem::take(&mut scratch.labels))
     };
-    let (inertia, _, labels) = (0..settings.replicates)
+    let ((inertia, _), labels) = reached
         .into_par_iter()
-        .map_init(|| Scratch::new(&set, k), run)
-        .reduce_with(better)
+        .map_init(|| Scratch::new(&set, k), to_the_end)
+        .min_by(|a, b| order(&a.0, &b.0))
         .ok_or(Error::Empty { what: "the list of replicates" })?;
     Ok(Clustered { partition: Partition::ordered_by_mass(&labels[..n], weights, k), inertia })
 }
@@ -219,8 +229,9 @@ impl Scratch {
         }
     }
 
-    /// One start and its descent; the labels stay in `self.labels`.
-    fn replicate(&mut self, set: &PointSet, settings: &KMeans, number: u64) -> f64 {
+    /// One start and its descent, until no point moves or a pass gains less than the share `tolerance`; the labels stay in
+    /// `self.labels`.
+    fn replicate(&mut self, set: &PointSet, settings: &KMeans, number: u64, tolerance: f64) -> f64 {
         // An odd multiplier that is not the increment with which seeds are stretched: streams of neighbours share nothing.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed ^ (number + 1).wrapping_mul(0xd134_2543_de82_ef95));
         self.spread(set, settings.clusters, &mut rng);
@@ -231,8 +242,9 @@ impl Scratch {
         let mut inertia = f64::INFINITY;
         for _ in 0..settings.passes {
             let (sum, moved) = self.assign(set);
+            let little = tolerance > 0.0 && inertia - sum < tolerance * sum;
             inertia = sum;
-            if !moved {
+            if !moved || little {
                 break;
             }
             self.refill_empty(set);

@@ -44,8 +44,10 @@ impl ZoneFlows {
     pub fn trade(&self, zone: usize) -> Trade {
         let k = self.flows.rows();
         let own = self.flows[(zone, zone)];
-        let (out, into) = (self.flows.row(zone).iter().sum::<f64>(), (0..k).map(|a| self.flows[(a, zone)]).sum::<f64>());
-        Trade { inflow: into - own, outflow: out - own, self_share: if out > 0.0 { own / out } else { 0.0 } }
+        let others = || (0..k).filter(|&a| a != zone);
+        let outflow: f64 = others().map(|b| self.flows[(zone, b)]).sum();
+        let inflow: f64 = others().map(|a| self.flows[(a, zone)]).sum();
+        Trade { inflow, outflow, self_share: if own + outflow > 0.0 { own / (own + outflow) } else { 0.0 } }
     }
 
     /// The other zones that receive most from this one, with their share of its departures.

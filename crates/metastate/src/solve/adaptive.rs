@@ -403,7 +403,7 @@ impl<'a> Run<'a> {
         self.watch(Phase::Certifying);
         let problem = self.problem;
         let mut factors = std::mem::take(&mut self.state.factors);
-        order_by_mass(problem, &mut factors);
+        factors.order_by_mass(&problem.xi);
         let objective = problem.objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
         let search = Search::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);
@@ -447,11 +447,3 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Meta-state 1 is the one with the largest mass `sum_i xi_i u_ij`.
-fn order_by_mass(problem: &Problem, x: &mut Factors) {
-    let mass = thin::fold_rows(&x.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += problem.xi[i] * u));
-    let mut order: Vec<usize> = (0..mass.len()).collect();
-    order.sort_by(|&a, &b| mass[b].total_cmp(&mass[a]));
-    x.u = x.u.select_columns(&order);
-    x.v = x.v.select_columns(&order);
-}

@@ -56,6 +56,15 @@ impl Factors {
         self.normalise_rows();
     }
 
+    /// Meta-state 1 is the one with the largest mass `sum_i share_i u_ij`, and so on.
+    pub fn order_by_mass(&mut self, shares: &[f64]) {
+        let mass = thin::fold_rows(&self.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += shares[i] * u));
+        let mut order: Vec<usize> = (0..mass.len()).collect();
+        order.sort_by(|&a, &b| mass[b].total_cmp(&mass[a]));
+        self.u = self.u.select_columns(&order);
+        self.v = self.v.select_columns(&order);
+    }
+
     /// Divides each row of U by its sum; a row without mass becomes uniform.
     pub fn normalise_rows(&mut self) {
         thin::for_each_row_mut(&mut self.u, |_, row| {

@@ -36,7 +36,7 @@
     return node;
   };
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const fixed = (x, n = 3) => (x == null || Number.isNaN(x) ? '–' : Number(x).toPrecision(n).replace(/\.?0+($|e)/, '$1'));
+  const fixed = (x, n = 3) => (x == null || Number.isNaN(x) ? '–' : String(Number(Number(x).toPrecision(n))));
   const number = (x) => (x == null ? '–' : x === 0 ? '0' : Math.abs(x) >= 1e-3 && Math.abs(x) < 1e7 ? fixed(x, 4) : Number(x).toExponential(2));
   const count = (x) => Math.round(x).toLocaleString('en');
   const percent = (x) => (x > 0 && x < 0.0095 ? fixed(100 * x, 2) : (100 * x).toFixed(x < 0.0995 ? 1 : 0)) + ' %';

@@ -1,0 +1,198 @@
+//! `compare`, `assign`, hard meta-states and zones, from the command line.
+
+mod common;
+
+use common::{Place, planted_counts, triplets_csv};
+use serde_json::Value;
+
+const METHODS: usize = 11;
+
+fn json(place: &Place, name: &str) -> Value {
+    serde_json::from_slice(&place.read(name)).unwrap()
+}
+
+fn rows(place: &Place, name: &str) -> Vec<Vec<String>> {
+    metastate_report::parse_csv(&common::text(&place.read(name))).unwrap()
+}
+
+/// 60 states in 4 groups, with a table of the groups and of places on a ring of four towns.
+fn four_groups() -> Place {
+    let place = Place::new();
+    place.write("counts.csv", triplets_csv(&planted_counts(60, 4)));
+    let mut table = String::from("label,group,lon,lat\n");
+    (0..60).for_each(|i| table += &format!("{i},town {},{},{}\n", i % 4, 10.0 * (i % 4) as f64 + 0.01 * (i / 4) as f64, 40.0));
+    place.write("towns.csv", table);
+    place
+}
+
+#[test]
+fn compare_writes_its_table_and_finds_the_groups() {
+    let place = four_groups();
+    let arguments = [
+        "compare",
+        "counts.csv",
+        "--rank",
+        "4",
+        "--folds",
+        "3",
+        "--reference",
+        "group",
+        "--reference-from",
+        "towns.csv",
+        "--places",
+        "towns.csv",
+        "--out",
+        "out",
+    ];
+    let (out, _) = place.expect(0, &arguments);
+    assert!(out.contains("held-out log-likelihood: "), "{out}");
+    let found = json(&place, "out/compare.json");
+    let methods = found["methods"].as_array().unwrap();
+    assert_eq!(methods.len(), METHODS);
+    for m in methods {
+        let name = m["method"].as_str().unwrap();
+        assert!(m["log_likelihood"].as_f64().unwrap() < 0.0 && m["log_likelihood_se"].as_f64().unwrap() >= 0.0, "{m}");
+        if !["svd-clipped", "empirical", "rank-one"].contains(&name) {
+            assert_eq!(m["ari"].as_f64(), Some(1.0), "{m}");
+            assert_eq!(m["zones"], 4, "{m}");
+            assert!(m["coherence"].as_f64().unwrap() > 0.9, "{m}");
+        }
+    }
+    let table = rows(&place, "out/compare.csv");
+    assert_eq!(table.len(), METHODS + 1);
+    assert!(table.iter().all(|r| r.len() == table[0].len()));
+    assert!(common::text(&place.read("out/compare.svg")).starts_with("<svg"));
+    // The same seed gives the same scores, whatever the threads; the clock alone differs.
+    place.expect(0, &[&arguments[..arguments.len() - 1], &["out1", "--threads", "1", "--quiet"]].concat());
+    let again = json(&place, "out1/compare.json");
+    for (a, b) in methods.iter().zip(again["methods"].as_array().unwrap()) {
+        for field in ["log_likelihood", "squared_error", "ari", "coherence"] {
+            assert_eq!(a[field], b[field], "{field} of {}", a["method"]);
+        }
+    }
+}
+
+#[test]
+fn a_reference_column_of_the_inputs_is_counted_row_by_row() {
+    let place = Place::new();
+    let mut table = String::from("state,kind\n");
+    // Four states in two pairs; the walk changes pair now and then, and the reference knows the pairs but for a few frames.
+    (0..4000).for_each(|t: usize| {
+        let pair = t / 10 % 2;
+        let state = 2 * pair + (t * 7 + t / 3) % 2;
+        table += &format!("s{state},{}\n", if t % 100 == 0 { "odd" } else { ["low", "high"][pair] });
+    });
+    place.write("walk.csv", table);
+    let arguments =
+        ["compare", "walk.csv", "--as", "trajectories", "--state", "state", "--rank", "2", "--reference", "kind", "--out", "out"];
+    place.expect(0, &arguments);
+    let found = json(&place, "out/compare.json");
+    let ari = found["methods"][2]["ari"].as_f64().unwrap();
+    assert!(ari > 0.9 && ari < 1.0, "{ari}");
+}
+
+#[test]
+fn compare_refuses_what_it_cannot_use() {
+    let place = four_groups();
+    let base = ["compare", "counts.csv", "--rank", "4", "--out", "out"];
+    let cases: [&[&str]; 9] = [
+        &["--methods", "svd-partition,no-such"],
+        &["--folds", "1"],
+        &["--smoothing", "0"],
+        &["--prior=-1"],
+        &["--lambda-ratio=-1"],
+        &["--reference", "group", "--reference-from", "absent.csv"],
+        &["--reference", "no-such", "--reference-from", "towns.csv"],
+        &["--reference", "group", "--reference-from", "towns.csv", "--label", "lon"],
+        &["--places", "counts.csv"],
+    ];
+    for case in cases {
+        let (out, err) = place.expect(2, &[&base, case].concat());
+        assert!(out.is_empty() && err.starts_with("error[E-"), "{case:?}: {err}");
+        assert!(!place.path("out").exists(), "{case:?}");
+    }
+    place.expect(2, &["compare", "counts.csv", "--rank", "0", "--out", "out"]);
+    place.expect(2, &["compare", "counts.csv", "--out", "out"]);
+    place.write("p.npy", common::npy(&[(0, 1, 1), (1, 0, 1)], 2));
+    let (_, err) = place.expect(2, &["compare", "p.npy", "--as", "matrix", "--rank", "2", "--out", "out"]);
+    assert!(err.contains("held out of counts"), "{err}");
+    // A rank beyond the states is told in the table of every method that needs it.
+    place.expect(0, &["compare", "counts.csv", "--rank", "4", "--methods", "rank-one", "--out", "out"]);
+    place.expect(2, &["compare", "counts.csv", "--rank", "4", "--methods", "rank-one", "--out", "out"]);
+}
+
+#[test]
+fn a_known_state_is_assigned_its_own_membership_and_a_new_one_its_group() {
+    let place = four_groups();
+    place.expect(0, &["fit", "counts.csv", "--lambda-ratio", "0.1", "--tolerance", "1e-9", "--out", "fit"]);
+    place.expect(0, &["assign", "fit", "counts.csv", "--out", "same.csv"]);
+    let (fit, same) = (rows(&place, "fit/states.csv"), rows(&place, "same.csv"));
+    let rank = fit[0].iter().filter(|c| c.starts_with("membership_")).count();
+    assert_eq!(same.len(), fit.len());
+    for (a, b) in fit.iter().zip(&same).skip(1) {
+        assert_eq!((a[0].as_str(), b[1].as_str()), (b[0].as_str(), "true"));
+        for j in 0..rank {
+            let (x, y): (f64, f64) = (a[3 + j].parse().unwrap(), b[5 + j].parse().unwrap());
+            assert!((x - y).abs() < 1e-3, "state {}: {x} {y}", a[0]);
+        }
+    }
+    // A new state that goes where group 2 goes, and one that goes nowhere known.
+    let mut new = String::from("from,to,count\n");
+    (0..60).filter(|j| j % 4 == 2).for_each(|j| new += &format!("new,{j},20\n"));
+    new += "new,elsewhere,5\nlost,elsewhere,3\n";
+    place.write("new.csv", new);
+    for by in ["penalised", "least-squares", "likelihood"] {
+        let (out, _) = place.expect(0, &["assign", "fit", "new.csv", "--by", by, "--out", "new-states.csv", "--force"]);
+        assert!(
+            out.contains("to-a-state-not-in-the-fit: 8 transitions") && out.contains("leads-only-to-states-not-in-the-fit: 1 states"),
+            "{out}"
+        );
+        let found = rows(&place, "new-states.csv");
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[1][0].as_str(), found[1][1].as_str()), ("new", "false"));
+        // State 2 is of that group: the same column leads.
+        let leads = |row: &[String]| (0..rank).max_by(|&a, &b| row[a].parse::<f64>().unwrap().total_cmp(&row[b].parse().unwrap()));
+        let of_group = fit.iter().find(|r| r[0] == "2").unwrap();
+        assert_eq!(leads(&found[1][5..]), leads(&of_group[3..3 + rank]), "{by}");
+    }
+}
+
+#[test]
+fn assign_refuses_what_it_cannot_use() {
+    let place = four_groups();
+    place.expect(1, &["assign", "absent", "counts.csv", "--out", "x.csv"]);
+    place.expect(0, &["fit", "counts.csv", "--lambda-ratio", "0.3", "--out", "fit"]);
+    place.write("strangers.csv", "from,to,count\na,b,3\nb,a,2\n");
+    let (_, err) = place.expect(2, &["assign", "fit", "strangers.csv", "--out", "x.csv"]);
+    assert!(err.contains("E-CLI-ASSIGN"), "{err}");
+    place.expect(2, &["assign", "fit", "absent.csv", "--out", "x.csv"]);
+    place.write("x.csv", "mine");
+    place.expect(2, &["assign", "fit", "counts.csv", "--out", "x.csv"]);
+    place.expect(2, &["assign", "fit", "counts.csv", "--out", "counts.csv", "--force"]);
+    assert_eq!(place.read("x.csv"), b"mine");
+}
+
+#[test]
+fn hard_meta_states_are_as_many_as_asked_for_and_verify_knows_them() {
+    let place = four_groups();
+    for (clusters, zones) in [("3", 3), ("rank", 0), ("membership", 0)] {
+        place.expect(0, &["fit", "counts.csv", "--lambda-ratio", "0.1", "--clusters", clusters, "--out", "fit", "--force"]);
+        let rank = json(&place, "fit/summary.json")["rank"].as_u64().unwrap() as usize;
+        let table = rows(&place, "fit/zones.csv");
+        assert_eq!(table.len() - 1, if zones == 0 { rank } else { zones }, "{clusters}");
+        let masses: Vec<f64> = table[1..].iter().map(|r| r[2].parse().unwrap()).collect();
+        assert!(masses.windows(2).all(|w| w[0] >= w[1]) && (masses.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{masses:?}");
+        place.expect(0, &["verify", "fit"]);
+    }
+    // A state moved to another zone is noticed.
+    let states = common::text(&place.read("fit/states.csv"));
+    let mut lines: Vec<String> = states.lines().map(str::to_owned).collect();
+    let mut fields: Vec<&str> = lines[1].split(',').collect();
+    fields[2] = if fields[2] == "1" { "2" } else { "1" };
+    lines[1] = fields.join(",");
+    place.write("fit/states.csv", lines.join("\n") + "\n");
+    place.expect(1, &["verify", "fit"]);
+    place.expect(2, &["fit", "counts.csv", "--lambda-ratio", "0.1", "--clusters", "61", "--out", "other"]);
+    place.expect(2, &["fit", "counts.csv", "--lambda-ratio", "0.1", "--clusters", "0", "--out", "other"]);
+    assert!(!place.path("other").exists());
+}
