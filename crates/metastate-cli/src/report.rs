@@ -1,4 +1,4 @@
-//! `metastate report`: the page, made at the end of a fit and made anew from a folder.
+//! `metastate report`: the page and the plots, made at the end of a fit and made anew from a folder.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::solve::bootstrap::assign;
 use metastate::{Chain, Label};
-use metastate_report::page::{self, Extras, Heat, Rival};
-use metastate_report::{FitResult, folder};
+use metastate_report::FitResult;
+use metastate_report::page::{Extras, Heat, Rival};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -80,8 +80,6 @@ pub fn run(place: &Path) -> Result<Made> {
         witness_b: &loaded.witness.1,
         witness_mu: &loaded.witness.2,
     };
-    let html = page::render(&loaded.summary, &result, &extras);
-    let path = place.join("report.html");
-    folder::write_file(&path, html.as_bytes())?;
-    Ok(Made { page: path.display().to_string(), bytes: html.len() })
+    let bytes = metastate_report::remake(place, &loaded.summary, &result, &extras)?;
+    Ok(Made { page: place.join("report.html").display().to_string(), bytes })
 }

@@ -41,6 +41,9 @@ impl Draft {
     /// Writes and flushes one file.
     pub fn file(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.draft.join(name);
+        if let Some(inner) = path.parent().filter(|p| *p != self.draft) {
+            fs::create_dir_all(inner).map_err(writing(inner))?;
+        }
         write_flushed(&path, bytes).map_err(writing(&path))
     }
 

@@ -3,15 +3,17 @@
 //! A folder appears whole or not at all: see [`folder`]. Arrays are NumPy's (`.npz`), tables are CSV and Parquet, everything
 //! else stands in `summary.json`. The bytes of `factors.npz` and `states.csv` depend on the numbers alone.
 
+mod chart;
 mod error;
 pub mod folder;
 mod forecast;
 pub mod hash;
 mod load;
 mod map;
-pub mod page;
 pub mod npz;
+pub mod page;
 mod parquet_table;
+mod plots;
 mod result;
 mod summary;
 mod tables;
@@ -24,7 +26,7 @@ pub use forecast::{
 };
 pub use load::{Loaded, load, load_extras, load_refit};
 pub use map::{bar_chart, zone_map};
-pub use result::{FitResult, Zones, write};
+pub use result::{FitResult, Zones, remake, write};
 pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
 pub use tables::{csv_field, number, parse_csv};
 pub use zones::ZoneSet;

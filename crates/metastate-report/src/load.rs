@@ -7,8 +7,8 @@ use metastate::solve::Factors;
 
 use crate::error::{Result, damaged, reading};
 use crate::hash;
-use crate::page::Extras;
 use crate::npz::{Array, read_npz};
+use crate::page::Extras;
 use crate::summary::{SCHEMA, Summary};
 use crate::tables::parse_csv;
 

@@ -13,7 +13,7 @@ const COLOURS: [&str; 16] = [
 const WIDTH: f64 = 560.0;
 
 /// A text inside SVG.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -8,13 +8,13 @@ use metastate::linalg::{Mat, thin};
 use metastate::solve::Factors;
 
 use crate::error::{Result, damaged, writing};
-use crate::folder::Draft;
+use crate::folder::{Draft, write_file};
 use crate::hash;
 use crate::npz::{Array, npz_bytes};
 use crate::page::{self, Extras};
 use crate::summary::Summary;
 use crate::zones::ZoneSet;
-use crate::{parquet_table, tables};
+use crate::{parquet_table, plots, tables};
 
 /// A solution with the names of its states.
 #[derive(Debug, Clone, Copy)]
@@ -102,10 +102,23 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     }
     // Serialising numbers and text cannot fail.
     put("page.json", serde_json::to_string(extras).unwrap_or_default().as_bytes())?;
+    for (name, svg) in plots::all(result, summary.lag(), extras) {
+        draft.file(&format!("plots/{name}"), svg.as_bytes())?;
+    }
     draft.file("report.html", page::render(&summary, result, extras).as_bytes())?;
     draft.file("summary.json", json(&summary).as_bytes())?;
     draft.finish(force)?;
     Ok(summary)
+}
+
+/// The page and the plots of a folder that stands.
+pub fn remake(place: &Path, summary: &Summary, result: &FitResult, extras: &Extras) -> Result<usize> {
+    for (name, svg) in plots::all(result, summary.lag(), extras) {
+        write_file(&place.join("plots").join(name), svg.as_bytes())?;
+    }
+    let html = page::render(summary, result, extras);
+    write_file(&place.join("report.html"), html.as_bytes())?;
+    Ok(html.len())
 }
 
 /// As it stands in the folder and on standard output.

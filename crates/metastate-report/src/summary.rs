@@ -49,6 +49,13 @@ pub struct Summary {
     pub files: BTreeMap<String, String>,
 }
 
+impl Summary {
+    /// Time steps of the data in one transition.
+    pub fn lag(&self) -> f64 {
+        self.settings.pointer("/input/lag").and_then(Value::as_f64).filter(|l| *l >= 1.0).unwrap_or(1.0)
+    }
+}
+
 /// The error measures, by the paper's names.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // see `metastate::solve::Errors`

@@ -38,7 +38,12 @@ fn main() -> metastate::Result<()> {
     let start = Instant::now();
     let planted = planted_groups(d, groups, row, 1)?;
     let chain = Chain::estimate(&planted.counts, &Estimate::default())?;
-    println!("{d} states, {} non-zeros, simulated and estimated in {:.2} s, {}", chain.nonzeros(), start.elapsed().as_secs_f64(), peak_memory());
+    println!(
+        "{d} states, {} non-zeros, simulated and estimated in {:.2} s, {}",
+        chain.nonzeros(),
+        start.elapsed().as_secs_f64(),
+        peak_memory()
+    );
 
     let start = Instant::now();
     let largest = lambda_max(chain.p(), chain.weights(), 0)?;

@@ -31,7 +31,8 @@ pub fn sentence(summary: &Summary, result: &FitResult) -> String {
 fn verdict(summary: &Summary) -> String {
     let gap = summary.errors.certified_gap.max(0.0);
     let share = if gap < 5e-5 { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
-    let proof = format!("No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven.");
+    let proof =
+        format!("No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven.");
     let why = match summary.status.as_str() {
         "certified" => return format!("{proof} The answer is optimal up to that gap."),
         "rank-cap" => {
@@ -50,12 +51,13 @@ fn verdict(summary: &Summary) -> String {
 pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value {
     let (u, v) = (&result.factors.u, &result.factors.v);
     let (d, s) = (u.rows(), u.cols());
+    let lag = summary.lag();
     let shown = shown_states(result.xi, s);
     let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * 65535.0).round() as u16)).collect();
     let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
     let hard: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
     let top = (0..d).map(|i| (255.0 * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
-    let (stationary, timescales, horizon) = latent(result.factors, result.xi, lag(summary));
+    let (stationary, timescales, horizon) = latent(result.factors, result.xi, lag);
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
         told.remove("files");
@@ -79,7 +81,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "latent": latent_rows(result.factors),
         "stationary": stationary,
         "timescales": timescales,
-        "time_unit": if lag(summary) == 1.0 { "steps".to_owned() } else { format!("time steps of the data (lag {})", lag(summary)) },
+        "time_unit": if lag == 1.0 { "steps".to_owned() } else { format!("time steps of the data (lag {lag})") },
         "horizon": horizon,
         "heat": extras.heat.as_ref().map(heat),
         "trace": extras.trace,
@@ -115,11 +117,6 @@ fn metastates(result: &FitResult) -> Vec<Value> {
             json!({ "size": zones.sizes.get(j), "mass": zones.masses.get(j), "anchors": anchors, "destinations": destinations })
         })
         .collect()
-}
-
-/// Time steps of the data in one transition.
-fn lag(summary: &Summary) -> f64 {
-    summary.settings.pointer("/input/lag").and_then(Value::as_f64).filter(|l| *l >= 1.0).unwrap_or(1.0)
 }
 
 fn latent_rows(x: &Factors) -> Vec<Vec<f64>> {

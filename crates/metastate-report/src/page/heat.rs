@@ -6,7 +6,6 @@ use metastate::linalg::{Operator, Row};
 use metastate::solve::Factors;
 use serde::{Deserialize, Serialize};
 
-
 /// Bins a side, at most.
 const MOST_BINS: usize = 160;
 

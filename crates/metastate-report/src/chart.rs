@@ -1,0 +1,222 @@
+//! Line charts as plain SVG, clean enough for a paper: linear or logarithmic axes with round ticks, lines, bars of error, a step
+//! line on a second axis.
+
+use std::fmt::Write;
+
+use crate::map::escaped;
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 360.0;
+const LEFT: f64 = 82.0;
+const RIGHT: f64 = 62.0;
+const TOP: f64 = 36.0;
+const BOTTOM: f64 = 52.0;
+const SECOND: &str = "#b97f00";
+
+/// One axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Axis<'a> {
+    pub name: &'a str,
+    pub log: bool,
+}
+
+/// A chart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chart<'a> {
+    pub title: &'a str,
+    pub x: Axis<'a>,
+    pub y: Axis<'a>,
+    /// Points with the half length of their error bar (zero: none), ascending or descending in x.
+    pub points: &'a [(f64, f64, f64)],
+    /// A line between the points, or a bar down to the axis for each.
+    pub line: bool,
+    /// A second quantity as steps, from zero up on an axis of its own.
+    pub steps: Option<(&'a str, &'a [(f64, f64)])>,
+    /// A point to point out.
+    pub marked: Option<usize>,
+}
+
+/// From values to places.
+struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Scale {
+    /// `None` when there is nothing to show.
+    fn new(values: impl Iterator<Item = f64>, log: bool, from: f64, to: f64, room: f64) -> Option<Scale> {
+        let usable = |x: &f64| x.is_finite() && (!log || *x > 0.0);
+        let map = |x: f64| if log { x.log10() } else { x };
+        let (low, high) = values.filter(usable).map(map).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+        if low > high {
+            return None;
+        }
+        let pad = if high > low { room * (high - low) } else { 0.5 };
+        Some(Scale { low: low - pad, high: high + pad, from, to, log })
+    }
+
+    fn at(&self, x: f64) -> f64 {
+        let x = if self.log { x.log10() } else { x };
+        self.from + (x - self.low) / (self.high - self.low) * (self.to - self.from)
+    }
+
+    /// Round numbers, four to eight of them.
+    fn ticks(&self) -> Vec<f64> {
+        let span = self.high - self.low;
+        if self.log && span >= 2.0 {
+            let every = (span / 7.0).ceil().max(1.0) as i32;
+            return (self.low.ceil() as i32..=self.high.floor() as i32).filter(|e| e % every == 0).map(|e| 10f64.powi(e)).collect();
+        }
+        if self.log {
+            let decades = self.low.floor() as i32..=self.high.ceil() as i32;
+            let fine = decades.flat_map(|e| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(e)));
+            return fine.filter(|t| (self.low..=self.high).contains(&t.log10())).collect();
+        }
+        let raw = span / 5.0;
+        let power = 10f64.powf(raw.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= raw).unwrap_or(10.0 * power);
+        let first = (self.low / step).ceil() as i64;
+        (first..).map(|k| k as f64 * step).take_while(|t| *t <= self.high).take(20).collect()
+    }
+}
+
+/// As short as it can be read back to four digits.
+fn tick(x: f64) -> String {
+    let size = x.abs();
+    if size != 0.0 && !(1e-3..1e6).contains(&size) { format!("{x:.0e}") } else { format!("{}", (x * 1e6).round() / 1e6) }
+}
+
+impl Chart<'_> {
+    /// The whole picture; `None` when there is nothing to show.
+    pub fn svg(&self) -> Option<String> {
+        let (x0, x1, y0, y1) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP);
+        let sx = Scale::new(self.points.iter().map(|p| p.0), self.x.log, x0, x1, if self.line { 0.02 } else { 0.06 })?;
+        let ends = self.points.iter().flat_map(|p| [p.1 - p.2, p.1 + p.2]);
+        let sy = Scale::new(ends, self.y.log, y0, y1, 0.06)?;
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n\
+             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{0}</text>\n",
+            escaped(self.title)
+        );
+        for t in sx.ticks() {
+            let x = sx.at(t);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x:.1} {y0}V{y1}\" stroke=\"#e4e4e4\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                y0 + 16.0,
+                tick(t)
+            );
+        }
+        for t in sy.ticks() {
+            let y = sy.at(t);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x0} {y:.1}H{x1}\" stroke=\"#e4e4e4\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                x0 - 6.0,
+                y + 4.0,
+                tick(t)
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<path d=\"M{x0} {y1}V{y0}H{x1}\" stroke=\"#333\" fill=\"none\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text transform=\"translate(18 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            0.5 * (x0 + x1),
+            HEIGHT - 14.0,
+            escaped(self.x.name),
+            0.5 * (y0 + y1),
+            escaped(self.y.name)
+        );
+        if let Some((name, steps)) = self.steps
+            && let Some(sr) = Scale::new(steps.iter().map(|p| p.1).chain([0.0]), false, y0, y1, 0.0)
+        {
+            let mut path = String::new();
+            for (k, (x, y)) in steps.iter().enumerate() {
+                let _ = if k == 0 {
+                    write!(path, "M{:.1} {:.1}", sx.at(*x), sr.at(*y))
+                } else {
+                    write!(path, "H{:.1}V{:.1}", sx.at(*x), sr.at(*y))
+                };
+            }
+            let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"{SECOND}\" stroke-dasharray=\"4 3\"/>");
+            for t in sr.ticks() {
+                let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{SECOND}\">{}</text>", x1 + 6.0, sr.at(t) + 4.0, tick(t));
+            }
+            let _ = writeln!(
+                out,
+                "<text transform=\"translate({:.1} {:.1}) rotate(90)\" text-anchor=\"middle\" fill=\"{SECOND}\">{}</text>",
+                WIDTH - 14.0,
+                0.5 * (y0 + y1),
+                escaped(name)
+            );
+        }
+        let usable = |p: &&(f64, f64, f64)| p.0.is_finite() && p.1.is_finite() && (!self.y.log || p.1 > 0.0) && (!self.x.log || p.0 > 0.0);
+        if self.line {
+            let places: Vec<String> = self.points.iter().filter(usable).map(|p| format!("{:.1},{:.1}", sx.at(p.0), sy.at(p.1))).collect();
+            let _ = writeln!(
+                out,
+                "<polyline points=\"{}\" fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.8\" stroke-linejoin=\"round\"/>",
+                places.join(" ")
+            );
+        }
+        let few = self.points.len() <= 60;
+        for (k, p) in self.points.iter().enumerate().filter(|(_, p)| usable(p)) {
+            let (x, y) = (sx.at(p.0), sy.at(p.1));
+            if !self.line {
+                let _ = writeln!(
+                    out,
+                    "<path d=\"M{x:.1} {y0}V{y:.1}\" stroke=\"#0072b2\" stroke-width=\"{:.1}\"/>",
+                    (0.6 * (x1 - x0) / self.points.len() as f64).min(40.0)
+                );
+            }
+            if p.2 > 0.0 {
+                let low = if self.y.log && p.1 <= p.2 { y0 } else { sy.at(p.1 - p.2) };
+                let _ = writeln!(out, "<path d=\"M{x:.1} {low:.1}V{:.1}\" stroke=\"#333\"/>", sy.at(p.1 + p.2));
+            }
+            if self.line && few {
+                let (radius, fill) = if self.marked == Some(k) { (5.5, "#d55e00") } else { (3.0, "#0072b2") };
+                let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{fill}\"/>");
+            }
+        }
+        Some(out + "</svg>\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(points: &[(f64, f64, f64)], log: bool) -> Option<String> {
+        let axis = |name| Axis { name, log };
+        Chart {
+            title: "a <b>",
+            x: axis("x"),
+            y: axis("y"),
+            points,
+            line: true,
+            steps: Some(("rank", &[(1.0, 1.0), (10.0, 4.0)])),
+            marked: Some(0),
+        }
+        .svg()
+    }
+
+    #[test]
+    fn charts_have_finite_numbers_only() {
+        for log in [false, true] {
+            let svg = chart(&[(1.0, 3.0, 0.5), (10.0, 0.02, 0.0), (100.0, f64::NAN, 0.0), (1000.0, 0.0, 0.0)], log).unwrap();
+            assert!(!svg.contains("NaN") && !svg.contains("inf") && svg.contains("a &lt;b&gt;"), "{svg}");
+        }
+        assert!(chart(&[], true).is_none());
+        assert!(chart(&[(1.0, 1.0, 0.0)], true).is_some());
+    }
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        for (low, high, log) in [(0.0, 1.0, false), (-3.2, 17.0, false), (1e-9, 1e-6, true), (2.0, 7.0, true), (1e-12, 1.0, true)] {
+            let ticks = Scale::new([low, high].into_iter(), log, 0.0, 1.0, 0.0).unwrap().ticks();
+            assert!((2..=9).contains(&ticks.len()), "{low} {high}: {ticks:?}");
+        }
+    }
+}

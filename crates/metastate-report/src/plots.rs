@@ -1,0 +1,102 @@
+//! `plots/*.svg`: the figures of the page, still and clean, for papers.
+
+use std::fmt::Write;
+
+use metastate::aggregate::latent::LatentChain;
+use metastate::aggregate::polygons::{Polygon, outline};
+
+use crate::chart::{Axis, Chart};
+use crate::map::{escaped, zone_map};
+use crate::page::{Extras, Heat};
+use crate::result::FitResult;
+
+/// Corners at each side of a map that may lie outside of it.
+const OUTSIDE: f64 = 0.025;
+
+/// File names and pictures.
+pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String, String)> {
+    let mut plots = Vec::new();
+    let mut add = |name: &str, svg: Option<String>| plots.extend(svg.map(|svg| (format!("{name}.svg"), svg)));
+    add("path", path(extras));
+    add("convergence", convergence(extras));
+    add("timescales", timescales(result, lag));
+    add("matrices", extras.heat.as_ref().map(matrices));
+    if let Some((places, side)) = result.coordinates.zip(extras.cell) {
+        let ours: Vec<usize> = result.partition.labels.iter().map(|z| *z as usize).collect();
+        add("map", Some(zone_map(&format!("{} zones", result.partition.clusters()), &outlines(places, side, &ours), side, OUTSIDE)));
+        if let Some(rival) = extras.rival.as_ref().filter(|r| r.zones.len() == places.len()) {
+            let theirs: Vec<usize> = rival.zones.iter().map(|z| *z as usize).collect();
+            add("map-rival", Some(zone_map(&rival.name, &outlines(places, side, &theirs), side, OUTSIDE)));
+        }
+    }
+    plots
+}
+
+fn outlines(places: &[(f64, f64)], side: f64, zone: &[usize]) -> Vec<Vec<Polygon>> {
+    let zones = zone.iter().max().map_or(0, |m| m + 1);
+    let cell = |&(lon, lat): &(f64, f64)| ((lon / side).floor() as i64, (lat / side).floor() as i64);
+    (0..zones).map(|z| outline(places.iter().zip(zone).filter(|(_, of)| **of == z).map(|(place, _)| cell(place)))).collect()
+}
+
+fn path(extras: &Extras) -> Option<String> {
+    let story = extras.path.as_ref().filter(|p| p.points.len() > 1)?;
+    let scored = story.points.iter().any(|p| p.score.is_some());
+    let points: Vec<(f64, f64, f64)> = story
+        .points
+        .iter()
+        .map(|p| if scored { (p.lambda, p.score.unwrap_or(f64::NAN), p.se.unwrap_or(0.0)) } else { (p.lambda, p.objective, 0.0) })
+        .collect();
+    let ranks: Vec<(f64, f64)> = story.points.iter().map(|p| (p.lambda, p.rank as f64)).collect();
+    let y = Axis { name: if scored { "held-out log-likelihood a transition" } else { "objective" }, log: false };
+    let x = Axis { name: "lambda", log: true };
+    Chart { title: "Lambda path", x, y, points: &points, line: true, steps: Some(("rank", &ranks)), marked: Some(story.chosen) }.svg()
+}
+
+fn convergence(extras: &Extras) -> Option<String> {
+    let seen = || extras.trace.iter().filter_map(|t| t.objective.map(|f| (t, f)));
+    let points: Vec<(f64, f64, f64)> = seen().map(|(t, f)| (t.t, ((f - t.bound) / f).max(1e-15), 0.0)).collect();
+    let ranks: Vec<(f64, f64)> = seen().map(|(t, _)| (t.t, t.rank as f64)).collect();
+    let (x, y) = (Axis { name: "seconds", log: false }, Axis { name: "gap to the bound while solving", log: true });
+    Chart { title: "Convergence", x, y, points: &points, line: true, steps: Some(("rank", &ranks)), marked: None }.svg()
+}
+
+fn timescales(result: &FitResult, lag: f64) -> Option<String> {
+    let chain = LatentChain::new(&result.factors.u, &result.factors.v).ok()?;
+    let points: Vec<(f64, f64, f64)> = chain
+        .spectrum()
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(k, m)| ((k + 1) as f64, lag * m.timescale, 0.0))
+        .filter(|p| p.1.is_finite())
+        .collect();
+    let (x, y) = (Axis { name: "eigenvalue", log: false }, Axis { name: "timescale", log: true });
+    Chart { title: "Implied timescales", x, y, points: &points, line: false, steps: None, marked: None }.svg()
+}
+
+/// Counted and model side by side, five decades from white to blue.
+fn matrices(heat: &Heat) -> String {
+    let (n, side) = (heat.bins, 300.0);
+    let unit = side / n.max(1) as f64;
+    let most = f64::from(heat.counted.iter().copied().fold(f32::MIN_POSITIVE, f32::max));
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 340\" width=\"640\" height=\"340\" font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>{}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        escaped("Shares of all moves, counted and by the model")
+    );
+    for (x0, name, values) in [(10.0, "counted", &heat.counted), (330.0, "model", &heat.model)] {
+        let _ = writeln!(out, "<text x=\"{x0}\" y=\"22\">{name}</text>");
+        for (at, &value) in values.iter().enumerate() {
+            let depth = if value > 0.0 { (1.0 + (f64::from(value) / most).log10() / 5.0).clamp(0.0, 1.0) } else { 0.0 };
+            if depth > 0.0 {
+                let (x, y) = (x0 + (at % n) as f64 * unit, 32.0 + (at / n) as f64 * unit);
+                let _ = write!(
+                    out,
+                    "<path d=\"M{x:.1} {y:.1}h{unit:.2}v{unit:.2}h-{unit:.2}z\" fill=\"#08306b\" fill-opacity=\"{depth:.2}\"/>"
+                );
+            }
+        }
+        let _ = writeln!(out, "<rect x=\"{x0}\" y=\"32\" width=\"{side}\" height=\"{side}\" fill=\"none\" stroke=\"#333\"/>");
+    }
+    out + "</svg>\n"
+}
