@@ -6,6 +6,7 @@ use metastate_report::FileRecord;
 
 use crate::args::{FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
+use crate::parts::Parts;
 
 /// A chain with what is known about the data behind it.
 pub struct Loaded {
@@ -23,17 +24,20 @@ pub struct Loaded {
     pub rows_counted: u64,
     /// Things worth telling the user.
     pub hints: Vec<String>,
+    /// The counts behind the chain, and how they fall into parts; none for a transition matrix.
+    pub parts: Option<Parts>,
 }
 
 /// Reads the inputs.
-pub fn ingest(input: &InputArgs, progress: &mut dyn Progress) -> Result<Ingested> {
-    let settings = input.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn Progress) -> Result<Ingested> {
+    let mut settings = input.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+    settings.keep_frames = keep_frames;
     Ok(metastate_ingest::read(&input.inputs, &settings, progress)?)
 }
 
 /// Reads the inputs and estimates the chain.
 pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Result<Loaded> {
-    let ingested = ingest(input, progress)?;
+    let ingested = ingest(input, fit.needs_parts(), progress)?;
     let inputs = ingested
         .inputs
         .iter()
@@ -47,6 +51,7 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
                 WeightsKind::Arrivals => WeightsBy::Arrivals,
             };
             let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power })?;
+            let parts = Some(Parts::new(&counted.counts, counted.frames.as_deref(), &chain)?);
             // The chain may have left out states; the others keep their labels.
             let coordinates = counted.coordinates.map(|all| {
                 let place = |l| counted.counts.index().position(&l).map_or((f64::NAN, f64::NAN), |i| all[i as usize]);
@@ -60,6 +65,7 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
                 rows: counted.rows,
                 rows_counted: counted.kept,
                 hints: ingested.hints,
+                parts,
             })
         }
         Data::Matrix(matrix) => {
@@ -77,6 +83,7 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
                 rows: matrix.entries,
                 rows_counted: matrix.entries,
                 hints: ingested.hints,
+                parts: None,
             })
         }
     }

@@ -2,13 +2,17 @@
 
 mod args;
 mod checkpoint;
+mod choose;
 mod count;
 mod data;
 mod demo;
 mod error;
 mod explain;
 mod fit;
+mod parts;
+mod path_checkpoint;
 mod progress;
+mod refit;
 mod run;
 mod settings;
 mod simulate;

@@ -5,6 +5,7 @@ use std::path::Path;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use metastate::verify::{Reported, Witness, compare, recompute};
+use metastate::{Chain, Operator};
 use metastate_report::{LedgerRecord, Loaded, Summary, Zones, hash, number};
 use serde::Serialize;
 
@@ -106,6 +107,8 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
 
     reporter.spin("verifying");
     let (lambda, lambda_max) = settings::lambda(&fit, chain, summary.seed)?;
+    // A lambda that was chosen is as it was chosen: the choice itself is not made again.
+    let lambda = lambda.or(summary.choice.as_ref().and_then(|c| c["lambda"].as_f64())).unwrap_or(f64::NAN);
     checks.same("lambda", summary.lambda, lambda);
     checks.same("lambda_max", summary.lambda_max.unwrap_or(f64::NAN), lambda_max);
     let truth = fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
@@ -126,12 +129,60 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
     for c in compare(&reported(summary), &found) {
         checks.add(c.name, number(c.reported), number(c.recomputed), c.agrees);
     }
+    if let Some(refit) = &summary.refit {
+        refit_checks(&mut checks, refit, folder, chain, truth.as_ref().map(|(p, _)| p.as_ref()))?;
+    }
     // Only a gap that was reached may be called certified.
     let allowed = summary.status != "certified" || found.certified_gap <= fit.gap + slack(found.bound_norm);
     checks.add("status", &summary.status, if allowed { "allowed" } else { "the gap was not reached" }, allowed);
     reporter.clear();
     let agrees = checks.0.iter().all(|c| c.agrees);
     Ok(Outcome { result: folder.display().to_string(), agrees, checks: checks.0 })
+}
+
+/// The refit: its factors are stochastic, and its likelihood or fidelity is what plain loops over the data give.
+fn refit_checks(checks: &mut Checks, refit: &serde_json::Value, folder: &Path, chain: &Chain, truth: Option<&dyn Operator>) -> Result<()> {
+    let file = folder.join("refit.npz");
+    let arrays = metastate_report::npz::read_npz(&file)?;
+    let matrix = |name: &str| arrays.iter().find(|a| a.name == name).cloned().and_then(metastate_report::npz::Array::into_matrix);
+    let (Some(u), Some(v)) = (matrix("U"), matrix("V")) else {
+        return Err(CliError::failed("E-CLI-RESULT", "this file holds no matrices U and V").at(file.display().to_string()));
+    };
+    let d = chain.states();
+    if (u.rows(), v.rows(), u.cols()) != (d, d, v.cols()) {
+        checks.table("refit.npz", Some("factors of another size".to_owned()));
+        return Ok(());
+    }
+    let rows = (0..d).map(|i| (u.row(i).iter().sum::<f64>() - 1.0).abs());
+    let columns = (0..v.cols()).map(|k| ((0..d).map(|j| v[(j, k)]).sum::<f64>() - 1.0).abs());
+    let negative = u.as_slice().iter().chain(v.as_slice()).any(|x| !(*x >= 0.0 && x.is_finite()));
+    let worst = rows.chain(columns).fold(0.0, f64::max);
+    checks.table("refit.npz", (negative || worst > 1e-9).then(|| "factors that are not stochastic".to_owned()));
+    let p = |i: usize, j: usize| (0..u.cols()).map(|k| u[(i, k)] * v[(j, k)]).sum::<f64>();
+    if let Some(reported) = refit["log_likelihood"].as_f64() {
+        let (mut sum, mut total) = (0.0, 0.0);
+        for i in 0..d {
+            let n = chain.departures()[i];
+            total += n;
+            if n > 0.0 {
+                chain.p().row(i).for_each(d, |j, share| sum += if share > 0.0 { n * share * p(i, j).ln() } else { 0.0 });
+            }
+        }
+        let found = sum / total;
+        checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
+    }
+    if let (Some(reported), Some(truth)) = (refit["rel_re"].as_f64(), truth) {
+        let (mut error, mut norm) = (0.0, 0.0);
+        for i in 0..d {
+            let w = chain.weights()[i] * chain.weights()[i];
+            truth.row(i).for_each(d, |j, x| {
+                error += w * (p(i, j) - x) * (p(i, j) - x);
+                norm += w * x * x;
+            });
+        }
+        checks.add("refit rel_re", number(reported), number(error / norm), (reported - error / norm).abs() <= 1e-6 * reported);
+    }
+    Ok(())
 }
 
 /// What a bound proven more loosely here explains, as in the comparison of gaps.

@@ -32,6 +32,8 @@ pub struct FitResult<'a> {
     pub witness_b: &'a Mat,
     /// and its multipliers.
     pub witness_mu: &'a [f64],
+    /// Further files, by name.
+    pub extra: &'a [(&'static str, Vec<u8>)],
 }
 
 /// Hard meta-states: each state goes where its membership is largest.
@@ -80,6 +82,9 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     put("latent.csv", tables::latent(&latent).as_bytes())?;
     if let Some(text) = geojson::zones(result, &zones) {
         put("zones.geojson", text.as_bytes())?;
+    }
+    for (name, bytes) in result.extra {
+        put(name, bytes)?;
     }
     draft.file("summary.json", json(&summary).as_bytes())?;
     draft.finish(force)?;
