@@ -54,7 +54,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     let input = as_in_the_fit(&command.input, theirs);
 
     stopper.doing(Doing::Reading);
-    let ingested = data::ingest(&input, &mut WatchReading { reporter, stopper })?;
+    let ingested = data::ingest(&input, false, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
     let Data::Counts(counted) = ingested.data else {
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; memberships are read off counts")

@@ -79,7 +79,7 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
 
     stopper.doing(Doing::Reading);
     let mut watch = WatchReading { reporter, stopper };
-    let ingested = data::ingest(&command.input, &mut watch)?;
+    let ingested = data::ingest(&command.input, true, &mut watch)?;
     let mut hints = ingested.hints.clone();
     let Data::Counts(counted) = ingested.data else {
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; folds can only be held out of counts")
@@ -87,7 +87,7 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
     };
     let fit = FitArgs { weight_power: compare.weight_power.clone(), ..FitArgs::with_ratio(1.0) };
     let loaded = data::from_counted(counted, &fit, Vec::new(), Vec::new())?;
-    let (chain, counts) = (&loaded.chain, &loaded.counts);
+    let (chain, counts) = (&loaded.chain, &loaded.parts.counts);
     let labels: Vec<Label> = chain.index().labels().collect();
     let names: Vec<String> = labels.iter().map(Label::to_string).collect();
     let cells = loaded.coordinates.as_deref().zip(loaded.cell);
@@ -121,7 +121,7 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
         }
     };
     let settings = RivalSettings { lambda, ..base };
-    let folds = Folds::of_trips(counts, compare.folds, seed)?;
+    let folds = loaded.parts.folds(compare.folds, seed)?;
     let parts: Vec<Training> = (0..folds.len()).map(|f| Ok(Training::new(folds.training(f)?, power)?)).collect::<Result<_>>()?;
     let hard = match compare.hard {
         HardKind::Kmeans => Hard::KMeans,

@@ -40,7 +40,7 @@ impl Counted {
 pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Counted> {
     check_place(&command.out, command.force, &command.input.inputs)?;
     stopper.doing(Doing::Reading);
-    let ingested = data::ingest(&command.input, &mut WatchReading { reporter, stopper })?;
+    let ingested = data::ingest(&command.input, false, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
     let Data::Counts(counted) = ingested.data else {
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; there is nothing to count")

@@ -1,11 +1,12 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
-use metastate::{Chain, Csr, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+use metastate::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
 use metastate_ingest::{CountedStates, Data, Ingested, MatrixValues, Progress};
 use metastate_report::FileRecord;
 
 use crate::args::{FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
+use crate::parts::Parts;
 
 /// A chain with what is known about the data behind it.
 pub struct Loaded {
@@ -23,17 +24,20 @@ pub struct Loaded {
     pub rows_counted: u64,
     /// Things worth telling the user.
     pub hints: Vec<String>,
+    /// The counts behind the chain, and how they fall into parts; none for a transition matrix.
+    pub parts: Option<Parts>,
 }
 
 /// Reads the inputs.
-pub fn ingest(input: &InputArgs, progress: &mut dyn Progress) -> Result<Ingested> {
-    let settings = input.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn Progress) -> Result<Ingested> {
+    let mut settings = input.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+    settings.keep_frames = keep_frames;
     Ok(metastate_ingest::read(&input.inputs, &settings, progress)?)
 }
 
 /// Reads the inputs and estimates the chain.
 pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Result<Loaded> {
-    let ingested = ingest(input, progress)?;
+    let ingested = ingest(input, fit.needs_parts(), progress)?;
     let inputs = ingested
         .inputs
         .iter()
@@ -56,6 +60,7 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
                 rows: matrix.entries,
                 rows_counted: matrix.entries,
                 hints: ingested.hints,
+                parts: None,
             })
         }
     }
@@ -65,8 +70,8 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Re
 pub struct FromCounts {
     /// P, xi and labels.
     pub chain: Chain,
-    /// The counts between the chain's states, in their order.
-    pub counts: Csr,
+    /// The counts between the chain's states, in their order, and how they fall into parts.
+    pub parts: Parts,
     /// Centres of the cells, in the order of the chain's states.
     pub coordinates: Option<Vec<(f64, f64)>>,
     /// Side of a cell in degrees, when the states are cells.
@@ -79,8 +84,8 @@ pub struct FromCounts {
 
 impl FromCounts {
     fn loaded(self) -> Loaded {
-        let FromCounts { chain, coordinates, cell, inputs, rows, rows_counted, hints, .. } = self;
-        Loaded { chain, coordinates, cell, inputs, rows, rows_counted, hints }
+        let FromCounts { chain, parts, coordinates, cell, inputs, rows, rows_counted, hints } = self;
+        Loaded { chain, coordinates, cell, inputs, rows, rows_counted, hints, parts: Some(parts) }
     }
 }
 
@@ -93,9 +98,9 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs, inputs: Vec<FileRecor
     let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power: weight_power(fit) })?;
     let index = counted.counts.index();
     let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
+    let parts = Parts::new(&counted.counts, counted.frames.as_deref(), &chain)?;
     let coordinates = counted.coordinates.map(|all| kept.iter().map(|&i| all[i]).collect());
-    let counts = counted.counts.csr().restrict(&kept);
-    Ok(FromCounts { chain, counts, coordinates, cell: counted.cell, inputs, rows: counted.rows, rows_counted: counted.kept, hints })
+    Ok(FromCounts { chain, parts, coordinates, cell: counted.cell, inputs, rows: counted.rows, rows_counted: counted.kept, hints })
 }
 
 /// The power of the weights.

@@ -73,7 +73,7 @@ pub fn run(command: &DemoCommand, seed: u64, reporter: &mut Reporter, stopper: &
         out.display()
     );
     let run = RunArgs { out: out.clone(), force: command.force, checkpoint_every: 60.0, resume: false, time_limit: None };
-    let job = fit::Job { input, fit: FitArgs::with_ratio(LAMBDA_RATIO), run, seed, command: command_line };
+    let job = fit::Job { input, fit: FitArgs::with_ratio(LAMBDA_RATIO), run, whole_path: false, seed, command: command_line };
     let summary = fit::run(&job, reporter, stopper)?;
     let result = metastate_report::load(&out)?;
     Ok(Tour {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use metastate::aggregate::ZoneFlows;
 use metastate::solve::{self, Problem, Solution};
 use metastate::{Chain, Label};
+use metastate_report::page::Extras;
 use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{Trace, Watch, WatchReading};
-use crate::{hard, report, settings, truth};
+use crate::{choose, hard, path_checkpoint, refit, report, settings, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -27,6 +28,8 @@ pub struct Job {
     pub fit: FitArgs,
     /// How to run it.
     pub run: RunArgs,
+    /// Whether the whole path of lambdas is asked for (`metastate path`).
+    pub whole_path: bool,
     /// Seed of everything random.
     pub seed: u64,
     /// The command that does it again.
@@ -37,6 +40,9 @@ pub struct Job {
 pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summary> {
     let start = Instant::now();
     settings::check(&job.fit)?;
+    if job.whole_path && !job.fit.chooses() {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
+    }
     check_run(&job.run)?;
     folder::tidy(&job.run.out);
     folder::check_free(&job.run.out, job.run.force)?;
@@ -53,17 +59,27 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
 
     let clock = Instant::now();
     reporter.spin("lambda_max");
-    let (lambda, lambda_max) = settings::lambda(&job.fit, chain, job.seed)?;
+    let (given, lambda_max) = settings::lambda(&job.fit, chain, job.seed)?;
     seconds.insert("lambda_max".into(), clock.elapsed().as_secs_f64());
     let (solver, start_files) = settings::solver(&job.fit, job.seed, chain)?;
     let truth = job.fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
-    let mut inputs = loaded.inputs;
+    let mut inputs = loaded.inputs.clone();
     inputs.extend(start_files);
     inputs.extend(truth.iter().flat_map(|(_, files)| files.iter().cloned()));
 
     let clock = Instant::now();
+    let asked_for = asked_for(job, &inputs);
+    let chosen = match given {
+        Some(_) => None,
+        None => Some(choose::choose(job, &loaded, lambda_max, &solver, &asked_for, reporter, stopper)?),
+    };
+    let lambda = given.or(chosen.as_ref().map(|c| c.lambda)).unwrap_or(lambda_max);
+    seconds.insert("choosing".into(), clock.elapsed().as_secs_f64());
+
+    let clock = Instant::now();
     let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
-    let (mut solution, trace) = solve_or_resume(job, &problem, &solver, asked_for(job, &inputs), reporter, stopper)?;
+    let solver = chosen.as_ref().map_or(&solver, |c| &c.settings);
+    let (mut solution, trace) = solve_or_resume(job, &problem, solver, asked_for, reporter, stopper)?;
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
     solution.factors.order_by_mass(chain.xi());
     if let Some((p, _)) = &truth {
@@ -73,14 +89,25 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     }
     seconds.insert("solving".into(), clock.elapsed().as_secs_f64());
     let clock = Instant::now();
+    let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
+    let prior = chosen.as_ref().map(|c| c.prior);
+    let refitted = refit::run(job, &loaded, &solution, prior, lambda_max, true_p, reporter)?;
+    if refitted.refit.is_some() {
+        seconds.insert("refit".into(), clock.elapsed().as_secs_f64());
+    }
+    let clock = Instant::now();
     reporter.spin("zones");
-    let partition = hard::metastates(job.fit.clusters, &solution.factors.u, chain.xi(), job.seed)?;
+    let model = refitted.factors.as_ref().unwrap_or(&solution.factors);
+    let partition = hard::metastates(job.fit.clusters, &model.u, chain.xi(), job.seed)?;
     let flows = ZoneFlows::new(chain.p(), chain.departures(), &partition);
     seconds.insert("zones".into(), clock.elapsed().as_secs_f64());
     seconds.insert("total".into(), start.elapsed().as_secs_f64());
 
-    let mut hints = loaded.hints;
-    hints.extend(hints_about(&solution, lambda, lambda_max, job));
+    let mut hints = loaded.hints.clone();
+    hints.extend(chosen.iter().map(|c| c.sentence.clone()));
+    hints.extend(hints_about(&solution, lambda, lambda_max, solver.max_rank));
+    let (choice, mut extra, path) = chosen.map_or((None, Vec::new(), None), |c| (Some(c.record), c.files, Some(c.story)));
+    extra.extend(refitted.files);
     let summary = Summary {
         inputs,
         rows: loaded.rows,
@@ -88,6 +115,9 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         seconds,
         hints,
         lambda_max: Some(lambda_max),
+        choice,
+        refit: refitted.refit,
+        uncertainty: refitted.uncertainty,
         ..summarise(job, chain, &solution)
     };
     let labels: Vec<Label> = chain.index().labels().collect();
@@ -97,14 +127,16 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         coordinates: loaded.coordinates.as_deref(),
         cell: loaded.cell,
         factors: &solution.factors,
+        model,
         partition: &partition,
         flows: &flows,
         witness_a: &solution.witness.a,
         witness_b: &solution.witness.b,
         witness_mu: &solution.witness.mu,
+        extra: &extra,
     };
     reporter.spin("page");
-    let extras = report::extras(&loaded.chain, &result, trace, job.seed)?;
+    let extras = Extras { path, ..report::extras(&loaded.chain, &result, trace, job.seed)? };
     reporter.spin("writing");
     // Under the lock: a signal now waits until the folder stands.
     let mut state = stopper.lock();
@@ -112,6 +144,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     if let Some(checkpoint) = state.checkpoint.take() {
         checkpoint.remove();
     }
+    path_checkpoint::remove(&path_checkpoint::place(&job.run.out));
     state.doing = Doing::Done;
     reporter.clear();
     Ok(summary)
@@ -144,7 +177,11 @@ fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
 /// Everything that the answer depends on.
 fn asked_for(job: &Job, inputs: &[FileRecord]) -> Value {
     let hashes: Vec<&str> = inputs.iter().map(|f| f.sha256.as_str()).collect();
-    json!({ "version": env!("CARGO_PKG_VERSION"), "input": job.input, "fit": job.fit, "seed": job.seed, "inputs_sha256": hashes })
+    let version = env!("CARGO_PKG_VERSION");
+    json!({
+        "version": version, "input": job.input, "fit": job.fit, "whole_path": job.whole_path, "seed": job.seed,
+        "inputs_sha256": hashes
+    })
 }
 
 fn solve_or_resume(
@@ -184,15 +221,14 @@ fn solve_or_resume(
     Ok((solution, watch.trace))
 }
 
-fn hints_about(solution: &Solution, lambda: f64, lambda_max: f64, job: &Job) -> Vec<String> {
+fn hints_about(solution: &Solution, lambda: f64, lambda_max: f64, max_rank: usize) -> Vec<String> {
     let mut hints = Vec::new();
     if lambda >= lambda_max {
         hints.push(format!("lambda is at or above lambda_max ({lambda_max:.3e}): one meta-state is best; a smaller lambda gives more"));
     }
     if solution.status == solve::Status::RankCap {
         hints.push(format!(
-            "more than {} meta-states would lower the objective; a larger lambda asks for fewer, a larger --max-rank allows more",
-            job.fit.max_rank
+            "more than {max_rank} meta-states would lower the objective; a larger lambda asks for fewer, a larger --max-rank allows more"
         ));
     }
     if solution.status != solve::Status::Certified {
@@ -231,6 +267,9 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
         rows_counted: 0,
         ledger: LedgerRecord::list(chain.ledger()),
         hints: Vec::new(),
+        choice: None,
+        refit: None,
+        uncertainty: None,
         files: BTreeMap::new(),
     }
 }
@@ -254,6 +293,11 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     );
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
+    }
+    if let Some(refit) = &s.refit {
+        let said = |key: &str| refit[key].as_f64().map_or_else(String::new, |x| format!(", {} {x:.6e}", key.replace('_', " ")));
+        let kind = refit["kind"].as_str().unwrap_or_default();
+        text += &format!("refit by {kind}{}{}{}{}\n", said("fidelity"), said("log_likelihood"), said("prior"), said("rel_re"));
     }
     if !s.ledger.is_empty() {
         text += &format!("left out, of {} rows:\n", s.rows);

@@ -114,6 +114,27 @@ impl Reporter {
         }
     }
 
+    /// From the choice of the rank.
+    pub fn choosing(&mut self, rank: usize, value: f64) {
+        self.message("choosing", || format!("rank {rank}, held-out log-likelihood {value:.5} a transition"));
+    }
+
+    /// From the likelihood refit.
+    pub fn refitting(&mut self, passes: usize, value: f64) {
+        self.message("refit", || format!("pass {passes}, log-likelihood with prior {value:.6} a transition"));
+    }
+
+    fn message(&mut self, phase: &'static str, text: impl FnOnce() -> String) {
+        self.enter(phase, None, 0);
+        if self.due() {
+            match self.mode {
+                Mode::Bars => self.bar.set_message(text()),
+                Mode::Plain => eprintln!("{phase}: {}", text()),
+                Mode::Quiet => {}
+            }
+        }
+    }
+
     /// From the reader.
     pub fn reading(&mut self, u: &Update) {
         self.enter(u.phase.name(), Some(u.total_bytes), u.rows);

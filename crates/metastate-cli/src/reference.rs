@@ -56,7 +56,7 @@ fn from_inputs(column: &str, input: &InputArgs, states: &[String], progress: &mu
         memory_limit: input.memory_limit,
         ..InputArgs::files(input.inputs.clone())
     };
-    let Data::Counts(counted) = data::ingest(&plain, progress)?.data else { return Err(bad("the inputs are no table")) };
+    let Data::Counts(counted) = data::ingest(&plain, false, progress)?.data else { return Err(bad("the inputs are no table")) };
     let number: HashMap<&str, usize> = states.iter().enumerate().map(|(i, s)| (s.as_str(), i)).collect();
     let names: Vec<String> = counted.counts.index().labels().map(|l| l.to_string()).collect();
     let known = counted.counts.csr().triplets().filter_map(|(i, j, n)| Some((*number.get(names[i as usize].as_str())?, j, n)));

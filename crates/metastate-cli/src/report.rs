@@ -23,7 +23,7 @@ pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, seed: u64) -> Res
     let rival = wanted.then(|| svd_partition(chain.p(), chain.weights(), rank, seed)).transpose()?;
     Ok(Extras {
         cell: result.cell,
-        heat: Some(Heat::new(chain.p(), chain.xi(), result.factors, result.partition)),
+        heat: Some(Heat::new(chain.p(), chain.xi(), result.model, result.partition)),
         trace: trace.points,
         events: trace.events,
         rival: rival.map(|r| Rival { name: "SVD with k-means".to_owned(), zones: in_our_order(result.partition, &r, result.xi) }),
@@ -68,17 +68,20 @@ pub fn run(place: &Path) -> Result<Made> {
         (Ok(lon), Ok(lat)) => Some(lon.into_iter().zip(lat).collect()),
         _ => None,
     };
+    let refit = metastate_report::load_refit(place)?;
     let result = FitResult {
         labels: &labels,
         xi: &loaded.xi,
         coordinates: coordinates.as_deref(),
         cell: extras.cell,
         factors: &loaded.factors,
+        model: refit.as_ref().unwrap_or(&loaded.factors),
         partition: &partition,
         flows: &ZoneFlows::default(),
         witness_a: &loaded.witness.0,
         witness_b: &loaded.witness.1,
         witness_mu: &loaded.witness.2,
+        extra: &[],
     };
     let bytes = metastate_report::remake(place, &loaded.summary, &result, &extras)?;
     Ok(Made { page: place.join("report.html").display().to_string(), bytes })

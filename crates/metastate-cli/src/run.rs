@@ -20,7 +20,27 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Fit(command) => {
             let out = command.run.out.clone();
-            let job = fit::Job { input: command.input, fit: command.fit, run: command.run, seed: common.seed, command: command_line() };
+            let job = fit::Job {
+                input: command.input,
+                fit: command.fit,
+                run: command.run,
+                whole_path: false,
+                seed: common.seed,
+                command: command_line(),
+            };
+            let summary = fit::run(&job, &mut reporter, &stopper)?;
+            tell(&common, &summary, || fit::describe(&summary, &out))?;
+        }
+        Command::Path(command) => {
+            let out = command.run.out.clone();
+            let job = fit::Job {
+                input: command.input,
+                fit: command.fit,
+                run: command.run,
+                whole_path: true,
+                seed: common.seed,
+                command: command_line(),
+            };
             let summary = fit::run(&job, &mut reporter, &stopper)?;
             tell(&common, &summary, || fit::describe(&summary, &out))?;
         }

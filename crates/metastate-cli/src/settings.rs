@@ -12,8 +12,17 @@ const EARLY_DIRECTIONS: usize = 5000;
 
 /// Refuses what can be refused before any file is read.
 pub fn check(fit: &FitArgs) -> Result<()> {
-    if fit.refit != RefitKind::None {
-        return Err(CliError::not_yet("--refit other than none", "leave it out: factors.npz holds the solution of the stated problem"));
+    if let Some(c) = fit.prior.filter(|c| !(*c >= 0.0 && c.is_finite())) {
+        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--prior is {c}; it must be zero or a positive number")));
+    }
+    if fit.needs_parts() && !(2..=1000).contains(&fit.folds) {
+        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--folds is {}; it must be between 2 and 1000", fit.folds)));
+    }
+    if fit.bootstrap == 1 {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap is 1; at least 2 draws are needed, 50 are usual"));
+    }
+    if fit.bootstrap > 0 && fit.refit != RefitKind::Likelihood {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap needs --refit likelihood: it says how sure that refit is"));
     }
     for (name, value) in [("--lambda", fit.lambda), ("--lambda-ratio", fit.lambda_ratio)] {
         if let Some(x) = value.filter(|x| !(*x > 0.0 && x.is_finite())) {
@@ -27,18 +36,10 @@ pub fn check(fit: &FitArgs) -> Result<()> {
     Ok(())
 }
 
-/// lambda and lambda_max.
-pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(f64, f64)> {
+/// lambda where it is given, and lambda_max.
+pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f64)> {
     let most = metastate::solve::lambda_max(chain.p(), chain.weights(), seed)?;
-    match (fit.lambda, fit.lambda_ratio) {
-        (Some(lambda), _) => Ok((lambda, most)),
-        (None, Some(ratio)) => Ok((ratio * most, most)),
-        (None, None) => {
-            let example = 0.5 * most;
-            Err(CliError::bad("E-CLI-LAMBDA", format!("neither --lambda nor --lambda-ratio was given, and lambda is not yet chosen by itself; lambda_max of these data is {most:.6e}"))
-                .remedy(format!("give one of them, such as --lambda-ratio 0.5 (the same as --lambda {example:.3e})")))
-        }
-    }
+    Ok((fit.lambda.or(fit.lambda_ratio.map(|ratio| ratio * most)), most))
 }
 
 /// The solver's settings, and the files that a start was read from.

@@ -37,6 +37,8 @@ pub struct State {
     pub checkpoint: Option<Checkpoint>,
     /// How to go on after an interruption.
     pub resume_command: Option<String>,
+    /// Where the points of a path are kept, and how to go on from them.
+    pub path_checkpoint: Option<(std::path::PathBuf, String)>,
     bar: Option<ProgressBar>,
 }
 
@@ -50,7 +52,8 @@ pub struct Stopper {
 impl Stopper {
     /// Listens from now on.
     pub fn listen(bar: ProgressBar) -> Result<Self> {
-        let state = State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, bar: Some(bar) };
+        let state =
+            State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, path_checkpoint: None, bar: Some(bar) };
         let stopper = Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)) };
         let receiver = stopper.clone();
         ctrlc::set_handler(move || receiver.receive())
@@ -95,8 +98,13 @@ impl Stopper {
 impl State {
     /// Writes the latest safe point, if it is not on disk, and says how to go on.
     fn save(&mut self) -> CliError {
-        let State { latest, checkpoint, resume_command, .. } = self;
+        let State { latest, checkpoint, resume_command, path_checkpoint, .. } = self;
         let (Some(checkpoint), Some(command)) = (checkpoint, resume_command) else {
+            if let Some((place, command)) = path_checkpoint.as_ref().filter(|(place, _)| place.exists()) {
+                return CliError::interrupted("interrupted; the points of the path so far are kept")
+                    .at(place.display().to_string())
+                    .remedy(command.clone());
+            }
             return CliError::interrupted("interrupted; nothing was written");
         };
         if let Some(kept) = latest

@@ -6,6 +6,8 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use metastate::Mat;
 use metastate::verify::{Reported, Witness, compare, recompute};
+use metastate::solve::Factors;
+use metastate::{Chain, Operator};
 use metastate_report::{LedgerRecord, Loaded, Summary, Zones, hash, number};
 use serde::Serialize;
 
@@ -101,12 +103,15 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
     checks.table("ledger", (summary.ledger != LedgerRecord::list(chain.ledger())).then(|| "other entries".to_owned()));
     checks.table("xi", (result.xi != chain.xi()).then(|| "other weights".to_owned()));
     let labels: Vec<String> = chain.index().labels().map(|l| l.to_string()).collect();
-    checks.table("states.csv", states_table(&result, &labels, data.coordinates.as_deref(), fit.clusters));
+    let refit = metastate_report::load_refit(folder)?;
+    checks.table("states.csv", states_table(&result, refit.as_ref(), &labels, data.coordinates.as_deref(), fit.clusters));
     checks.table("latent.csv", latent_table(&result));
     checks.table("metastates.csv", metastates_table(&result));
 
     reporter.spin("verifying");
     let (lambda, lambda_max) = settings::lambda(&fit, chain, summary.seed)?;
+    // A lambda that was chosen is as it was chosen: the choice itself is not made again.
+    let lambda = lambda.or(summary.choice.as_ref().and_then(|c| c["lambda"].as_f64())).unwrap_or(f64::NAN);
     checks.same("lambda", summary.lambda, lambda);
     checks.same("lambda_max", summary.lambda_max.unwrap_or(f64::NAN), lambda_max);
     let truth = fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
@@ -127,12 +132,60 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
     for c in compare(&reported(summary), &found) {
         checks.add(c.name, number(c.reported), number(c.recomputed), c.agrees);
     }
+    if let Some(refit) = &summary.refit {
+        refit_checks(&mut checks, refit, folder, chain, truth.as_ref().map(|(p, _)| p.as_ref()))?;
+    }
     // Only a gap that was reached may be called certified.
     let allowed = summary.status != "certified" || found.certified_gap <= fit.gap + slack(found.bound_norm);
     checks.add("status", &summary.status, if allowed { "allowed" } else { "the gap was not reached" }, allowed);
     reporter.clear();
     let agrees = checks.0.iter().all(|c| c.agrees);
     Ok(Outcome { result: folder.display().to_string(), agrees, checks: checks.0 })
+}
+
+/// The refit: its factors are stochastic, and its likelihood or fidelity is what plain loops over the data give.
+fn refit_checks(checks: &mut Checks, refit: &serde_json::Value, folder: &Path, chain: &Chain, truth: Option<&dyn Operator>) -> Result<()> {
+    let file = folder.join("refit.npz");
+    let arrays = metastate_report::npz::read_npz(&file)?;
+    let matrix = |name: &str| arrays.iter().find(|a| a.name == name).cloned().and_then(metastate_report::npz::Array::into_matrix);
+    let (Some(u), Some(v)) = (matrix("U"), matrix("V")) else {
+        return Err(CliError::failed("E-CLI-RESULT", "this file holds no matrices U and V").at(file.display().to_string()));
+    };
+    let d = chain.states();
+    if (u.rows(), v.rows(), u.cols()) != (d, d, v.cols()) {
+        checks.table("refit.npz", Some("factors of another size".to_owned()));
+        return Ok(());
+    }
+    let rows = (0..d).map(|i| (u.row(i).iter().sum::<f64>() - 1.0).abs());
+    let columns = (0..v.cols()).map(|k| ((0..d).map(|j| v[(j, k)]).sum::<f64>() - 1.0).abs());
+    let negative = u.as_slice().iter().chain(v.as_slice()).any(|x| !(*x >= 0.0 && x.is_finite()));
+    let worst = rows.chain(columns).fold(0.0, f64::max);
+    checks.table("refit.npz", (negative || worst > 1e-9).then(|| "factors that are not stochastic".to_owned()));
+    let p = |i: usize, j: usize| (0..u.cols()).map(|k| u[(i, k)] * v[(j, k)]).sum::<f64>();
+    if let Some(reported) = refit["log_likelihood"].as_f64() {
+        let (mut sum, mut total) = (0.0, 0.0);
+        for i in 0..d {
+            let n = chain.departures()[i];
+            total += n;
+            if n > 0.0 {
+                chain.p().row(i).for_each(d, |j, share| sum += if share > 0.0 { n * share * p(i, j).ln() } else { 0.0 });
+            }
+        }
+        let found = sum / total;
+        checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
+    }
+    if let (Some(reported), Some(truth)) = (refit["rel_re"].as_f64(), truth) {
+        let (mut error, mut norm) = (0.0, 0.0);
+        for i in 0..d {
+            let w = chain.weights()[i] * chain.weights()[i];
+            truth.row(i).for_each(d, |j, x| {
+                error += w * (p(i, j) - x) * (p(i, j) - x);
+                norm += w * x * x;
+            });
+        }
+        checks.add("refit rel_re", number(reported), number(error / norm), (reported - error / norm).abs() <= 1e-6 * reported);
+    }
+    Ok(())
 }
 
 /// What a bound proven more loosely here explains, as in the comparison of gaps.
@@ -176,7 +229,7 @@ pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
 }
 
 /// Labels, weights, memberships, hard meta-states and coordinates, each exactly.
-fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, f64)]>, clusters: Clusters) -> Option<String> {
+fn states_table(result: &Loaded, refit: Option<&Factors>, labels: &[String], coordinates: Option<&[(f64, f64)]>, clusters: Clusters) -> Option<String> {
     let u = &result.factors.u;
     let rows = result.states.get(1..).unwrap_or_default();
     if rows.len() != labels.len() || rows.len() != u.rows() || result.xi.len() != rows.len() {
@@ -186,7 +239,7 @@ fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, 
     let Some(zones) = rows.iter().map(zone).collect::<Option<Vec<usize>>>() else {
         return Some("a hard meta-state is no number".to_owned());
     };
-    if let Some(wrong) = wrong_zone(u, &result.xi, &zones, clusters) {
+    if let Some(wrong) = wrong_zone(refit.map_or(u, |x| &x.u), &result.xi, &zones, clusters) {
         return Some(wrong);
     }
     for (i, row) in rows.iter().enumerate() {
@@ -200,8 +253,8 @@ fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, 
     None
 }
 
-/// Hard meta-states must fall in mass, and every state must be where it belongs: with the largest membership, or nearest to the mean
-/// of its own cluster.
+/// Every state must be where it belongs: with the largest membership, or nearest to the mean of its own cluster; clusters must fall
+/// in mass.
 fn wrong_zone(u: &Mat, xi: &[f64], zones: &[usize], clusters: Clusters) -> Option<String> {
     let s = u.cols();
     let k = match clusters {
@@ -211,6 +264,11 @@ fn wrong_zone(u: &Mat, xi: &[f64], zones: &[usize], clusters: Clusters) -> Optio
     if let Some(i) = zones.iter().position(|z| *z >= k) {
         return Some(format!("row {}: meta-state {} of {k}", i + 1, zones[i] + 1));
     }
+    if clusters == Clusters::Membership {
+        // Zones are numbered as the columns.
+        let largest = |i: usize| (1..s).fold(0, |best, j| if u[(i, j)] > u[(i, best)] { j } else { best });
+        return (0..zones.len()).find(|&i| zones[i] != largest(i)).map(|i| format!("row {}: not the largest membership", i + 1));
+    }
     let (mut mass, mut size, mut centre) = (vec![0.0; k], vec![0.0; k], vec![vec![0.0; s]; k]);
     for (i, &z) in zones.iter().enumerate() {
         mass[z] += xi[i];
@@ -219,13 +277,6 @@ fn wrong_zone(u: &Mat, xi: &[f64], zones: &[usize], clusters: Clusters) -> Optio
     }
     if mass.windows(2).any(|w| w[1] > w[0] + ROUNDING) {
         return Some("meta-states are not ordered by mass".to_owned());
-    }
-    if clusters == Clusters::Membership {
-        // Which column a zone stands for shows in any of its states; all must agree.
-        let largest = |i: usize| (1..s).fold(0, |best, j| if u[(i, j)] > u[(i, best)] { j } else { best });
-        let mut column = vec![None; k];
-        let wrong = |i: &usize| *column[zones[*i]].get_or_insert(largest(*i)) != largest(*i);
-        return (0..zones.len()).find(wrong).map(|i| format!("row {}: not the largest membership", i + 1));
     }
     centre.iter_mut().zip(&size).for_each(|(c, n)| c.iter_mut().for_each(|x| *x /= n));
     let distance = |i: usize, z: usize| (0..s).map(|j| (u[(i, j)] - centre[z][j]).powi(2)).sum::<f64>();

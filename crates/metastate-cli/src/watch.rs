@@ -102,6 +102,21 @@ impl Observer for Watch<'_> {
     }
 }
 
+/// Watches a solve of the path: each point is short, so there are no safe points within.
+pub struct PathWatch<'a> {
+    /// Tells the user.
+    pub reporter: &'a mut Reporter,
+    /// Knows of signals.
+    pub stopper: &'a Stopper,
+}
+
+impl Observer for PathWatch<'_> {
+    fn progress(&mut self, progress: &Progress) -> Control {
+        self.reporter.solving(progress, None);
+        if self.stopper.asked() { Control::Interrupt } else { Control::Continue }
+    }
+}
+
 /// Watches the reader, and ends it when a signal came.
 pub struct WatchReading<'a> {
     /// Tells the user.

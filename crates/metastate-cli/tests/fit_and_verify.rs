@@ -142,13 +142,16 @@ fn a_folder_in_the_way_is_refused_before_any_work_and_replaced_by_force() {
 }
 
 #[test]
-fn lambda_must_be_given_for_now_and_lambda_max_is_named() {
+fn options_out_of_range_are_refused() {
     let place = small();
-    let (_, err) = place.expect(2, &["fit", "counts.csv", "--out", "out"]);
-    assert!(err.contains("E-CLI-LAMBDA") && err.contains("lambda_max of these data is"), "{err}");
-    let (_, err) = place.expect(2, &["fit", "counts.csv", "--lambda", "1", "--out", "out", "--refit", "likelihood"]);
-    assert!(err.contains("E-CLI-NOT-YET"), "{err}");
-    for more in [&["--lambda", "-1"][..], &["--lambda", "nan"], &["--lambda-ratio", "0"], &["--lambda", "1", "--time-limit", "-3"]] {
+    for more in [
+        &["--lambda", "-1"][..],
+        &["--lambda", "nan"],
+        &["--lambda-ratio", "0"],
+        &["--lambda", "1", "--time-limit", "-3"],
+        &["--folds", "1"],
+        &["--prior", "-1"],
+    ] {
         place.expect(2, &[&["fit", "counts.csv", "--out", "out"], more].concat());
     }
     assert_eq!(place.names(), ["counts.csv"]);

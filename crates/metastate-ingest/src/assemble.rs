@@ -52,6 +52,8 @@ pub struct CountedStates {
     pub kept: u64,
     /// Things worth telling the user.
     pub hints: Vec<String>,
+    /// The frames of trajectories by state number, [`NO_STATE`](metastate::counts::folds::NO_STATE) between pieces, when they were asked for.
+    pub frames: Option<Vec<u32>>,
 }
 
 impl Pairs {
@@ -154,7 +156,7 @@ impl Pairs {
         *counts.ledger_mut() = all;
         let mut hints = self.hints;
         hints.extend(near_absorbing_hint(&counts));
-        Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints })
+        Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints, frames: None })
     }
 }
 

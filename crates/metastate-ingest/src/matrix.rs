@@ -242,7 +242,7 @@ impl Collector<'_> {
             return Err(core(metastate::Error::OneState { label: index.label(0).to_string() }));
         }
         let counts = Counts::from_triplets(index, &self.triplets).map_err(core)?;
-        Ok(CountedStates { counts, coordinates: None, cell: None, rows: self.entries, kept: self.entries, hints: Vec::new() })
+        Ok(CountedStates { counts, coordinates: None, cell: None, rows: self.entries, kept: self.entries, hints: Vec::new(), frames: None })
     }
 
     fn into_matrix(self, settings: &InputSettings, index: StateIndex, file: &str) -> Result<GivenMatrix> {

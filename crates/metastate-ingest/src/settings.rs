@@ -106,6 +106,8 @@ pub struct InputSettings {
     pub weights: Option<String>,
     /// Bytes of memory for counting; beyond, sorted runs go to disk. `None` is no limit.
     pub memory_limit: Option<u64>,
+    /// Keep the frames of trajectories (four bytes each), so that they can be cut into blocks.
+    pub keep_frames: bool,
 }
 
 impl Default for InputSettings {
@@ -132,6 +134,7 @@ impl Default for InputSettings {
             labels: None,
             weights: None,
             memory_limit: None,
+            keep_frames: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read};
 
+use metastate::counts::folds::NO_STATE;
 use metastate::{Label, LedgerUnit};
 
 use crate::assemble::{CountedStates, Ends, Pairs};
@@ -55,7 +56,8 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
             .value(settings.lag.to_string())
             .remedy("give a whole number of frames"));
     }
-    let window = Window::new(settings.lag, settings.count, settings.memory_limit);
+    let mut window = Window::new(settings.lag, settings.count, settings.memory_limit);
+    window.recorded = settings.keep_frames.then(Vec::new);
     let mut reading = Reading { window, states: LabelSet::default(), frames: 0, hints: Vec::new() };
     let tables = sources.iter().filter(|s| s.format.is_table() || (s.format == Format::Unknown && settings.state.is_some())).count();
     if tables == sources.len() {
@@ -97,7 +99,8 @@ fn finish(mut reading: Reading, settings: &InputSettings, file: &str) -> Result<
             .file(file)
             .remedy("one line is one trajectory; a trajectory written as a column is read as a table: give it a header and name it with --state"));
     }
-    let Reading { window, states, frames, hints } = reading;
+    let Reading { mut window, states, frames, hints } = reading;
+    let (recorded, labels) = (window.recorded.take(), if settings.keep_frames { states.labels.clone() } else { Vec::new() });
     let pairs = Pairs {
         counter: Box::new(window.counter),
         rows_counter: None,
@@ -110,7 +113,16 @@ fn finish(mut reading: Reading, settings: &InputSettings, file: &str) -> Result<
         kept: window.kept,
         hints,
     };
-    pairs.into_counts(settings, file)?.with_lag(settings.lag, settings.count)
+    let mut counted = pairs.into_counts(settings, file)?.with_lag(settings.lag, settings.count)?;
+    counted.frames = recorded.map(|frames| renumbered(frames, &labels, &counted));
+    Ok(counted)
+}
+
+/// The frames by the numbers that the states have in the counts; states that were left out break their trajectory.
+fn renumbered(mut frames: Vec<u32>, labels: &[Label], counted: &CountedStates) -> Vec<u32> {
+    let number: Vec<u32> = labels.iter().map(|l| counted.counts.index().position(l).unwrap_or(NO_STATE)).collect();
+    frames.iter_mut().filter(|s| **s != NO_STATE).for_each(|s| *s = number[*s as usize]);
+    frames
 }
 
 /// A table: in the order of its rows, or by id and time.

@@ -1,5 +1,6 @@
 //! Transitions of a trajectory as its frames come by: only `lag` frames are remembered, however long it is.
 
+use metastate::counts::folds::NO_STATE;
 use metastate::{CountMode, Ledger, LedgerUnit};
 
 use crate::counter::{LocalCounter, PairBatch, PairCounter};
@@ -21,16 +22,31 @@ pub(crate) struct Window {
     pub ledger: Ledger,
     /// Frames of pieces long enough.
     pub kept: u64,
+    /// All frames in their order with [`NO_STATE`] between pieces, when they are wanted.
+    pub recorded: Option<Vec<u32>>,
 }
 
 impl Window {
     pub fn new(lag: usize, mode: CountMode, memory_limit: Option<u64>) -> Self {
         let counter = LocalCounter::new(memory_limit);
-        Window { lag, mode, ring: Vec::new(), frames: 0, waiting: PairBatch::default(), counter, ledger: Ledger::new(), kept: 0 }
+        Window {
+            lag,
+            mode,
+            ring: Vec::new(),
+            frames: 0,
+            waiting: PairBatch::default(),
+            counter,
+            ledger: Ledger::new(),
+            kept: 0,
+            recorded: None,
+        }
     }
 
     /// The next frame.
     pub fn push(&mut self, state: u32) -> Result<()> {
+        if let Some(frames) = &mut self.recorded {
+            frames.push(state);
+        }
         let at = (self.frames % self.lag as u64) as usize;
         match self.mode {
             CountMode::Sliding => match self.ring.get_mut(at) {
@@ -55,6 +71,9 @@ impl Window {
 
     /// The piece ends: at a gap, or with its trajectory. `place` names it when it was too short.
     pub fn end(&mut self, place: impl FnOnce() -> String) {
+        if let Some(frames) = self.recorded.as_mut().filter(|f| f.last().is_some_and(|s| *s != NO_STATE)) {
+            frames.push(NO_STATE);
+        }
         if self.frames > 0 && self.frames <= self.lag as u64 {
             // The weight of this entry is the number of frames, as in the library.
             self.ledger.add("too-short-for-lag", LedgerUnit::Trajectories, 1, self.frames as f64, [place()]);

@@ -61,7 +61,7 @@ fn convergence(extras: &Extras) -> Option<String> {
 }
 
 fn timescales(result: &FitResult, lag: f64) -> Option<String> {
-    let chain = LatentChain::new(&result.factors.u, &result.factors.v).ok()?;
+    let chain = LatentChain::new(&result.model.u, &result.model.v).ok()?;
     let points: Vec<(f64, f64, f64)> = chain
         .spectrum()
         .iter()

@@ -29,6 +29,8 @@ pub struct FitResult<'a> {
     pub cell: Option<f64>,
     /// U and V.
     pub factors: &'a Factors,
+    /// What zones, page and plots show: the refit where there is one, else the same.
+    pub model: &'a Factors,
     /// Hard meta-states, the zones.
     pub partition: &'a Partition,
     /// What moves between them.
@@ -39,6 +41,8 @@ pub struct FitResult<'a> {
     pub witness_b: &'a Mat,
     /// and its multipliers.
     pub witness_mu: &'a [f64],
+    /// Further files, by name.
+    pub extra: &'a [(&'static str, Vec<u8>)],
 }
 
 /// The states of each meta-state by their largest membership.
@@ -99,6 +103,9 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     }
     if let Some(bytes) = map.geoparquet() {
         put("zones.parquet", &bytes.map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
+    }
+    for (name, bytes) in result.extra {
+        put(name, bytes)?;
     }
     // Serialising numbers and text cannot fail.
     put("page.json", serde_json::to_string(extras).unwrap_or_default().as_bytes())?;

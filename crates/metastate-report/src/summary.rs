@@ -45,6 +45,15 @@ pub struct Summary {
     pub rows_counted: u64,
     pub ledger: Vec<LedgerRecord>,
     pub hints: Vec<String>,
+    /// How lambda and the rank were chosen, when they were not given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub choice: Option<Value>,
+    /// The refit in `refit.npz`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refit: Option<Value>,
+    /// What the bootstrap found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub uncertainty: Option<Value>,
     /// SHA-256 of the other files of the folder.
     pub files: BTreeMap<String, String>,
 }

@@ -56,9 +56,29 @@ pub struct FitArgs {
     /// Hard meta-states (zones): k-means on the memberships with K clusters or one for each meta-state, or the largest membership
     #[arg(long, value_name = "K|rank|membership", default_value = "rank")]
     pub clusters: Clusters,
-    /// Refit without the price; in this version `none`
+    /// Fit once more at the rank found, without the price, into refit.npz
     #[arg(long, value_enum, default_value = "none")]
     pub refit: RefitKind,
+    /// Transitions that the prior of the likelihood refit adds to every state; chosen on held-out data without it
+    #[arg(long, value_name = "C")]
+    #[serde(default)]
+    pub prior: Option<f64>,
+    /// Folds that are held out in turn where something is chosen
+    #[arg(long, value_name = "K", default_value_t = 5)]
+    #[serde(default = "default_folds")]
+    pub folds: usize,
+    /// Values of lambda on the path, from lambda_max down
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    #[serde(default = "default_points")]
+    pub points: usize,
+    /// Where the path ends, as a share of lambda_max
+    #[arg(long, value_name = "SHARE", default_value_t = 0.003)]
+    #[serde(default = "default_floor")]
+    pub floor: f64,
+    /// Draws of the data for intervals of the memberships; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[serde(default)]
+    pub bootstrap: usize,
 }
 
 /// How to run it. None of this changes a converged answer.
@@ -81,6 +101,18 @@ pub struct RunArgs {
     /// Stop solving after so many seconds and write what there is
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<f64>,
+}
+
+fn default_folds() -> usize {
+    5
+}
+
+fn default_points() -> usize {
+    25
+}
+
+fn default_floor() -> f64 {
+    0.003
 }
 
 macro_rules! words {
@@ -128,9 +160,9 @@ words!(
     RefitKind {
         /// No second fit
         None,
-        /// By least squares (not yet in this version)
+        /// By least squares
         LeastSquares,
-        /// By maximum likelihood (not yet in this version)
+        /// By maximum likelihood
         Likelihood,
     }
 );
@@ -215,6 +247,16 @@ impl From<Clusters> for String {
 }
 
 impl FitArgs {
+    /// Whether lambda is to be chosen.
+    pub fn chooses(&self) -> bool {
+        self.lambda.is_none() && self.lambda_ratio.is_none()
+    }
+
+    /// Whether the data is needed in parts.
+    pub fn needs_parts(&self) -> bool {
+        self.chooses() || self.bootstrap > 0 || (self.refit == RefitKind::Likelihood && self.prior.is_none())
+    }
+
     /// This lambda ratio, everything else by default.
     pub fn with_ratio(ratio: f64) -> Self {
         FitArgs {
@@ -234,6 +276,11 @@ impl FitArgs {
             truth: None,
             clusters: Clusters::Rank,
             refit: RefitKind::None,
+            prior: None,
+            folds: default_folds(),
+            points: default_points(),
+            floor: default_floor(),
+            bootstrap: 0,
         }
     }
 }

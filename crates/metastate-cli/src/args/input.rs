@@ -176,6 +176,7 @@ impl InputArgs {
             labels: self.labels.clone(),
             weights: self.weights.clone(),
             memory_limit: self.memory_limit,
+            keep_frames: false,
         })
     }
 }

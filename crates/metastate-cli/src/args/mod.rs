@@ -62,6 +62,9 @@ pub enum Command {
     /// Find the meta-states, write a result folder
     #[command(after_help = FIT_EXAMPLES)]
     Fit(Box<FitCommand>),
+    /// Solve a whole path of lambdas, choose lambda and rank by held-out score, write a result folder with path.csv
+    #[command(after_help = PATH_EXAMPLES)]
+    Path(Box<FitCommand>),
     /// Only count, write a counts file that can be merged with others
     #[command(after_help = COUNT_EXAMPLES)]
     Count(Box<CountCommand>),
@@ -101,11 +104,17 @@ pub enum Command {
 }
 
 const FIT_EXAMPLES: &str = "Examples:
-  metastate fit trips.csv --from start --to end --lambda-ratio 0.5 --out out/trips
+  metastate fit trips.csv --from start --to end --refit likelihood --out out/trips
   metastate fit 'taxi-*.parquet' --from-lon plon --from-lat plat --to-lon dlon --to-lat dlat --cell 0.001 --min-share 1e-4 \\
       --where \"service = 'yellow'\" --lambda 3e-8 --out out/taxi
   metastate fit counts.mtx --lambda-ratio 0.3 --stop exact --out out/exact --checkpoint-every 60
   metastate fit counts.mtx --lambda-ratio 0.3 --stop exact --out out/exact --resume";
+
+const PATH_EXAMPLES: &str = "Examples:
+  metastate path counts.csv --out out/path
+  metastate path walk.npy --as trajectories --lag 50 --points 30 --floor 0.001 --max-rank 20 --refit likelihood --out out/protein
+
+The folder is that of `fit` at the lambda chosen, with path.csv beside it. An interrupted path goes on with --resume.";
 
 const COUNT_EXAMPLES: &str = "Examples:
   metastate count january.parquet --from start --to end --out january-counts.parquet

@@ -39,7 +39,7 @@ pub fn against_counts(
         input.lag =
             lag.ok_or_else(|| CliError::bad("E-CLI-ARGUMENT", format!("--lags holds {steps}; that many lags cannot be counted")))?;
         stopper.doing(Doing::Reading);
-        let ingested = data::ingest(&input, &mut WatchReading { reporter, stopper })?;
+        let ingested = data::ingest(&input, false, &mut WatchReading { reporter, stopper })?;
         stopper.doing(Doing::Working);
         let (As::Trajectories, Data::Counts(counted)) = (ingested.as_, ingested.data) else {
             return Err(CliError::bad(

@@ -49,7 +49,7 @@ fn verdict(summary: &Summary) -> String {
 
 /// Everything that the script reads.
 pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value {
-    let (u, v) = (&result.factors.u, &result.factors.v);
+    let (u, v) = (&result.model.u, &result.model.v);
     let (d, s) = (u.rows(), u.cols());
     let lag = summary.lag();
     let shown = shown_states(result.xi, s);
@@ -57,7 +57,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
     let hard: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
     let top = (0..d).map(|i| (255.0 * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
-    let (stationary, timescales, horizon) = latent(result.factors, result.xi, lag);
+    let (stationary, timescales, horizon) = latent(result.model, result.xi, lag);
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
         told.remove("files");
@@ -78,7 +78,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "u": words(&quantised),
         "v": profiles,
         "metastates": metastates(result),
-        "latent": latent_rows(result.factors),
+        "latent": latent_rows(result.model),
         "stationary": stationary,
         "timescales": timescales,
         "time_unit": if lag == 1.0 { "steps".to_owned() } else { format!("time steps of the data (lag {lag})") },
@@ -106,7 +106,7 @@ fn shown_states(xi: &[f64], s: usize) -> Vec<u32> {
 }
 
 fn metastates(result: &FitResult) -> Vec<Value> {
-    let (u, v) = (&result.factors.u, &result.factors.v);
+    let (u, v) = (&result.model.u, &result.model.v);
     let zones = Zones::by_membership(u, result.xi);
     let label = |i: usize| result.labels[i].to_string();
     (0..u.cols())

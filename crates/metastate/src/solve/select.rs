@@ -38,7 +38,7 @@ impl Default for SelectSettings {
             max_rank: 40,
             patience: 3,
             passes: 30,
-            first_prior: 1.0,
+            first_prior: 3.0,
             priors: vec![0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0],
             smoothing: Smoothing::default(),
             seed: 0,
@@ -186,6 +186,13 @@ pub fn select(folds: &Folds, settings: &SelectSettings, mut watch: impl FnMut(us
     let independent = baseline(&prepared, Model::Independent, settings.smoothing)?;
     let empirical = best_empirical(&prepared, settings)?;
     Ok(Choice { rank, prior, best_rank, ranks, priors, independent, empirical, at_the_limit })
+}
+
+/// Chooses the strength of the prior at a given rank: the best, and all that were tried.
+pub fn select_prior(folds: &Folds, rank: usize, settings: &SelectSettings) -> Result<(f64, Vec<PriorScore>)> {
+    check(settings)?;
+    let priors = try_priors(&prepare(folds, rank, settings.seed)?, rank, settings)?;
+    Ok((best_prior(&priors), priors))
 }
 
 /// A fold with what all ranks need.

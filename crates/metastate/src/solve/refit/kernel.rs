@@ -31,33 +31,52 @@ impl Padded {
     }
 }
 
-/// `sum n ln p` with few logarithms: most counts are one, and their probabilities are multiplied first.
+/// `sum n ln p` with few logarithms: exponents are added up, and mantissas (in [1, 2)) multiplied, n times where n is a small
+/// whole number, until their product is large.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogSum {
     sum: f64,
+    exponents: f64,
     product: f64,
 }
 
+/// Counts up to this one go into the product: `2^64` times the limit is still finite.
+const SMALL_COUNT: f64 = 64.0;
+
 impl LogSum {
     pub fn new() -> Self {
-        LogSum { sum: 0.0, product: 1.0 }
+        LogSum { sum: 0.0, exponents: 0.0, product: 1.0 }
     }
 
+    /// `p` is at least [`LEAST`], so it is no subnormal number.
     #[inline(always)]
     pub fn add(&mut self, n: f64, p: f64) {
-        if n == 1.0 && p > 1e-100 {
-            self.product *= p;
-            if self.product < 1e-150 {
-                self.sum += self.product.ln();
-                self.product = 1.0;
+        let bits = p.to_bits();
+        let exponent = (bits >> 52) as i64 - 1023;
+        let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
+        self.exponents += n * exponent as f64;
+        if n == 1.0 {
+            self.product *= mantissa;
+        } else if n <= SMALL_COUNT && n.fract() == 0.0 {
+            let (mut left, mut power) = (n as u32, mantissa);
+            while left > 0 {
+                if left & 1 == 1 {
+                    self.product *= power;
+                }
+                power *= power;
+                left >>= 1;
             }
         } else {
-            self.sum += n * p.ln();
+            self.sum += n * mantissa.ln();
+        }
+        if self.product > 1e200 {
+            self.sum += self.product.ln();
+            self.product = 1.0;
         }
     }
 
     pub fn total(self) -> f64 {
-        self.sum + self.product.ln()
+        self.sum + self.product.ln() + self.exponents * std::f64::consts::LN_2
     }
 }
 
@@ -130,5 +149,24 @@ fn gather_any(columns: &[u32], values: &[f64], own: &[f64], other: &[f64], into:
         }
         let ratio = n / p;
         into.iter_mut().zip(y).for_each(|(o, y)| *o += ratio * y);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LogSum;
+
+    #[test]
+    fn the_sum_of_logarithms_is_exact_to_rounding() {
+        let mut seed = 1u64;
+        let (mut log, mut plain) = (LogSum::new(), 0.0);
+        for k in 0..20_000 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let p = ((seed >> 11) as f64 / (1u64 << 53) as f64).powi(1 + k % 20).max(1e-300);
+            let n = [1.0, 2.0, 63.0, 64.0, 65.0, 0.25, 1.5, 1e6][(k % 8) as usize];
+            log.add(n, p);
+            plain += n * p.ln();
+        }
+        assert!((log.total() / plain - 1.0).abs() < 1e-12, "{} {plain}", log.total());
     }
 }

@@ -1,0 +1,290 @@
+//! lambda and rank from the data: the rank by held-out likelihood, then the path down to the first lambda that reaches it.
+
+use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
+use metastate::solve::score::Smoothing;
+use metastate::solve::select::{Choice, HeldOut, SelectSettings, select};
+use metastate::solve::{Factors, Problem, Settings, Solution, Start, StopRule};
+use metastate_report::number;
+use metastate_report::page::{PathPoint, PathStory};
+use serde_json::{Value, json};
+
+use crate::data::Loaded;
+use crate::error::{CliError, Result};
+use crate::fit::Job;
+use crate::parts::Parts;
+use crate::path_checkpoint::{self, Point, Progress};
+use crate::progress::Reporter;
+use crate::stop::Stopper;
+use crate::watch::PathWatch;
+
+/// The path is solved to this gap (or to the one asked for, down to 1e-3) and this KKT residual; the chosen point in full afterwards.
+const PATH_PRECISION: (f64, f64) = (1e-2, 1e-4);
+
+/// Up to this number of states the page keeps the zones of every point.
+const MOST_STATES_ON_PAGE: usize = 20_000;
+
+/// What was chosen.
+pub struct Chosen {
+    /// lambda.
+    pub lambda: f64,
+    /// The strength of the prior for the likelihood refit.
+    pub prior: f64,
+    /// The solver's settings for the final solve.
+    pub settings: Settings,
+    /// For `summary.json`.
+    pub record: Value,
+    /// `path.csv` and `ranks.csv`.
+    pub files: Vec<(&'static str, Vec<u8>)>,
+    /// What was chosen and why.
+    pub sentence: String,
+    /// The same for the page.
+    pub story: PathStory,
+}
+
+/// The counts in parts, or why there are none.
+pub fn parts_of(loaded: &Loaded, lambda_max: f64) -> Result<&Parts> {
+    loaded.parts.as_ref().ok_or_else(|| {
+        CliError::bad("E-CLI-LAMBDA", format!("a transition matrix has no transitions to hold out, so nothing can be chosen on them; lambda_max of this matrix is {lambda_max:.6e}"))
+            .remedy(format!("give --lambda-ratio, such as 0.5 (the same as --lambda {:.3e}), and --prior for a likelihood refit; or give counts", 0.5 * lambda_max))
+    })
+}
+
+/// The settings of the selection that go with these options.
+pub fn select_settings(job: &Job) -> SelectSettings {
+    SelectSettings { max_rank: job.fit.max_rank, seed: job.seed, ..SelectSettings::default() }
+}
+
+/// Chooses. With the whole path asked for, all its points are solved, on the folds too; otherwise only down to the chosen rank.
+pub fn choose(
+    job: &Job,
+    loaded: &Loaded,
+    lambda_max: f64,
+    solver: &Settings,
+    asked_for: &Value,
+    reporter: &mut Reporter,
+    stopper: &Stopper,
+) -> Result<Chosen> {
+    let parts = parts_of(loaded, lambda_max)?;
+    let folds = parts.folds(job.fit.folds, job.seed)?;
+    reporter.spin("choosing");
+    let choice = select(&folds, &select_settings(job), |rank, value| {
+        reporter.choosing(rank, value);
+        true
+    })?;
+    let sentence = choice.sentence();
+    reporter.say(&sentence);
+
+    let settings = Settings {
+        stop: StopRule::Certificate { gap: job.fit.gap.clamp(1e-3, PATH_PRECISION.0) },
+        tolerance: PATH_PRECISION.1.max(job.fit.tolerance),
+        max_rank: if job.whole_path { solver.max_rank } else { choice.rank },
+        ..solver.clone()
+    };
+    let mut fold_paths = if job.whole_path { Some(FoldPaths::new(&folds, loaded.chain.weights())?) } else { None };
+    let mut path = PathRun { job, loaded, lambda_max, settings: &settings, asked_for, reporter, stopper };
+    let (points, start) = path.run(&choice, fold_paths.as_mut())?;
+
+    let ranks: Vec<usize> = points.iter().map(|p| p.rank).collect();
+    let at = first_with_rank(&ranks, choice.rank).ok_or_else(|| CliError::failed("E-CLI-LAMBDA", "the path has no points"))?;
+    let lambda = points[at].lambda;
+    let reached = points[at].rank >= choice.rank;
+    let how = if reached {
+        format!("lambda {lambda:.4e} is the largest of the path that gives it")
+    } else {
+        format!("no lambda of the path gives it; {lambda:.4e}, the smallest, gives {}", points[at].rank)
+    };
+    let sentence = format!("{} {how}.", sentence.trim_end_matches('.').to_owned() + ":");
+    // The rank that the data supports, no more: the certified gap says what that costs.
+    let rank_limit = choice.rank.min(solver.max_rank);
+    let start = start.filter(|x| x.rank() <= rank_limit).map_or(solver.start.clone(), |x| Start::Given(Box::new(x)));
+    let final_settings = Settings { max_rank: rank_limit, start_rank: None, start, ..solver.clone() };
+    let record = json!({
+        "sentence": sentence,
+        "rank": choice.rank,
+        "best_rank": choice.best_rank,
+        "lambda": lambda,
+        "prior": choice.prior,
+        "clearness_standard_errors": if choice.clearness().is_finite() { json!(choice.clearness()) } else { Value::Null },
+        "at_the_limit": choice.at_the_limit,
+        "folds": job.fit.folds,
+        "folds_are": parts.how(),
+        "smoothing": Smoothing::default().share,
+        "held_out": choice.at(choice.rank).map(|r| scores(&r.held_out)),
+        "empirical": { "pseudo_counts": choice.empirical.0, "held_out": scores(&choice.empirical.1) },
+        "independent": scores(&choice.independent),
+        "priors": choice.priors.iter().map(|p| json!({ "prior": p.prior, "held_out": scores(&p.held_out) })).collect::<Vec<_>>(),
+    });
+    let files = vec![("path.csv", path_csv(&points, &choice, at).into_bytes()), ("ranks.csv", ranks_csv(&choice).into_bytes())];
+    let story = PathStory { sentence: sentence.clone(), chosen: at, points: points.iter().map(|p| on_page(p, &choice)).collect() };
+    Ok(Chosen { lambda, prior: choice.prior, settings: final_settings, record, files, sentence, story })
+}
+
+/// The page shows the score of the penalised solution, and where the path was not held out, that of the refit at its rank.
+fn on_page(p: &Point, choice: &Choice) -> PathPoint {
+    let refit = choice.at(p.rank).map(|r| (r.held_out.log_likelihood(), r.held_out.standard_error()));
+    let score = p.held_out.map(|(value, error, _)| (value, error)).or(refit);
+    PathPoint {
+        lambda: p.lambda,
+        rank: p.rank,
+        objective: p.objective,
+        gap: p.certified_gap,
+        score: score.map(|s| s.0),
+        se: score.map(|s| s.1),
+        zones: (!p.zones.is_empty()).then(|| p.zones.clone()),
+    }
+}
+
+fn scores(h: &HeldOut) -> Value {
+    json!({ "log_likelihood": h.log_likelihood(), "standard_error": h.standard_error(), "squared_error": h.squared_error() })
+}
+
+struct PathRun<'a> {
+    job: &'a Job,
+    loaded: &'a Loaded,
+    lambda_max: f64,
+    settings: &'a Settings,
+    asked_for: &'a Value,
+    reporter: &'a mut Reporter,
+    stopper: &'a Stopper,
+}
+
+impl PathRun<'_> {
+    /// The points, and the solution at the first that reaches the chosen rank.
+    fn run(&mut self, choice: &Choice, mut folds: Option<&mut FoldPaths>) -> Result<(Vec<Point>, Option<Factors>)> {
+        let lambdas = lambda_grid(self.lambda_max, self.job.fit.floor, self.job.fit.points)?;
+        let place = path_checkpoint::place(&self.job.run.out);
+        let mut progress = self.taken_up(&place)?;
+        if let Some(folds) = folds.as_deref_mut().filter(|_| !progress.folds.is_empty()) {
+            folds.set_factors(progress.folds.clone());
+        }
+        let mut found = None;
+        self.reporter.spin("path");
+        {
+            let mut state = self.stopper.lock();
+            let command = &self.job.command;
+            state.path_checkpoint =
+                Some((place.clone(), if self.job.run.resume { command.clone() } else { format!("{command} --resume") }));
+        }
+        for (k, &lambda) in lambdas.iter().enumerate() {
+            if let Some(point) = progress.points.get(k) {
+                if point.rank >= choice.rank && found.is_none() && k + 1 == progress.points.len() {
+                    found = progress.factors.clone();
+                }
+                if self.ends(point, choice) {
+                    break;
+                }
+                continue;
+            }
+            let problem = Problem::new(self.loaded.chain.p(), self.loaded.chain.weights(), lambda)?;
+            let mut watch = PathWatch { reporter: self.reporter, stopper: self.stopper };
+            let solution = solve_point(&problem, self.settings, progress.factors.as_ref(), &mut watch)?;
+            let held_out = match folds.as_deref_mut() {
+                Some(folds) => Some(folds.point(lambda, self.settings, Smoothing::default())?),
+                None => None,
+            };
+            let point = point(&solution, self.lambda_max, held_out.as_ref());
+            self.reporter.say(format!(
+                "lambda {:.3e} ({:.4} of lambda_max): rank {}, objective {:.6e}, certified gap {:.1e}",
+                lambda, point.lambda_ratio, point.rank, point.objective, point.certified_gap
+            ));
+            if point.rank >= choice.rank && found.is_none() {
+                found = Some(solution.factors.clone());
+            }
+            let last = self.ends(&point, choice);
+            progress.points.push(point);
+            progress.factors = Some(solution.factors);
+            progress.folds = folds.as_deref().map_or_else(Vec::new, |f| f.factors().to_vec());
+            path_checkpoint::write(&place, self.asked_for, &progress)?;
+            if last {
+                break;
+            }
+        }
+        Ok((progress.points, found))
+    }
+
+    fn taken_up(&self, place: &std::path::Path) -> Result<Progress> {
+        if !self.job.run.resume {
+            path_checkpoint::remove(place);
+            return Ok(Progress::default());
+        }
+        let progress = path_checkpoint::load(place, self.asked_for)?.unwrap_or_default();
+        if !progress.points.is_empty() {
+            self.reporter.say(format!("resuming the path after {} points", progress.points.len()));
+        }
+        Ok(progress)
+    }
+
+    /// The path ends at the rank limit; without the whole path asked for, where the chosen rank is reached.
+    fn ends(&self, point: &Point, choice: &Choice) -> bool {
+        let limit = if self.job.whole_path { self.settings.max_rank } else { choice.rank };
+        point.rank >= limit
+    }
+}
+
+fn point(s: &Solution, lambda_max: f64, held_out: Option<&HeldOut>) -> Point {
+    Point {
+        lambda: s.lambda,
+        lambda_ratio: s.lambda / lambda_max,
+        rank: s.rank(),
+        objective: s.objective.value,
+        fidelity: s.objective.fidelity,
+        regularizer: s.objective.regularizer,
+        certified_gap: s.errors.certified_gap,
+        rel_le1: s.errors.rel_le1,
+        rel_le2: s.errors.rel_le2,
+        ge: s.errors.ge,
+        rel_dg: s.errors.rel_dg,
+        status: s.status.as_str().to_owned(),
+        sweeps: s.sweeps,
+        held_out: held_out.map(|h| (h.log_likelihood(), h.standard_error(), h.squared_error())),
+        zones: if s.factors.u.rows() <= MOST_STATES_ON_PAGE { hard_zones(s) } else { Vec::new() },
+    }
+}
+
+/// The largest membership decides.
+fn hard_zones(s: &Solution) -> Vec<u16> {
+    let u = &s.factors.u;
+    let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
+    (0..u.rows()).map(|i| largest(u.row(i)) as u16).collect()
+}
+
+/// One line a point. The scores of the penalised solution are there for the whole path only; those of the refit belong to the rank.
+fn path_csv(points: &[Point], choice: &Choice, chosen: usize) -> String {
+    let mut out = String::from(
+        "lambda,lambda_ratio,rank,objective,fidelity,regularizer,certified_gap,rel_le1,rel_le2,ge,rel_dg,status,sweeps,held_out,standard_error,squared_error,refit_held_out,refit_standard_error,chosen\n",
+    );
+    for (k, p) in points.iter().enumerate() {
+        let numbers = [p.lambda, p.lambda_ratio];
+        let more = [p.objective, p.fidelity, p.regularizer, p.certified_gap, p.rel_le1, p.rel_le2, p.ge, p.rel_dg];
+        let mut fields: Vec<String> = numbers.iter().map(|x| number(*x)).collect();
+        fields.push(p.rank.to_string());
+        fields.extend(more.iter().map(|x| number(*x)));
+        fields.extend([p.status.clone(), p.sweeps.to_string()]);
+        match p.held_out {
+            Some((a, b, c)) => fields.extend([a, b, c].map(number)),
+            None => fields.extend([String::new(), String::new(), String::new()]),
+        }
+        match choice.at(p.rank) {
+            Some(r) => fields.extend([r.held_out.log_likelihood(), r.held_out.standard_error()].map(number)),
+            None => fields.extend([String::new(), String::new()]),
+        }
+        fields.push(if k == chosen { "yes".into() } else { String::new() });
+        out += &(fields.join(",") + "\n");
+    }
+    out
+}
+
+/// One line a rank, and the two baselines.
+fn ranks_csv(choice: &Choice) -> String {
+    let mut out = String::from("model,held_out,standard_error,squared_error,behind_best,behind_standard_error,chosen\n");
+    let Some(best) = choice.at(choice.best_rank) else { return out };
+    let mut line = |name: String, h: &HeldOut, chosen: bool| {
+        let (behind, error) = h.behind(&best.held_out);
+        let fields = [h.log_likelihood(), h.standard_error(), h.squared_error(), behind, error].map(number).join(",");
+        out += &format!("{name},{fields},{}\n", if chosen { "yes" } else { "" });
+    };
+    choice.ranks.iter().for_each(|r| line(r.rank.to_string(), &r.held_out, r.rank == choice.rank));
+    line("empirical".into(), &choice.empirical.1, false);
+    line("independent".into(), &choice.independent, false);
+    out
+}

@@ -1,0 +1,63 @@
+//! The counts behind a chain, and how they fall into parts: trips one by one, trajectories by blocks of frames.
+
+use metastate::counts::folds::{NO_STATE, count_blocks};
+use metastate::solve::bootstrap::Resample;
+use metastate::{Chain, Counts, Csr, Folds};
+
+use crate::error::Result;
+
+/// Blocks that trajectories are cut into: divisible by the usual numbers of folds.
+const BLOCKS: usize = 60;
+/// No block is shorter than this many lags, or borders would take too much.
+const LAGS_A_BLOCK: usize = 20;
+
+/// The data of a chain, state by state in the chain's order.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// All transitions.
+    pub counts: Csr,
+    /// Those of each block of frames, without the pairs that span a border; for trajectories.
+    pub blocks: Option<Vec<Csr>>,
+}
+
+impl Parts {
+    /// Of the states that the chain kept.
+    pub fn new(counts: &Counts, frames: Option<&[u32]>, chain: &Chain) -> Result<Self> {
+        let keep: Vec<usize> = chain.index().labels().filter_map(|l| counts.index().position(&l).map(|i| i as usize)).collect();
+        let mut number = vec![NO_STATE; counts.states()];
+        keep.iter().enumerate().for_each(|(new, &old)| number[old] = new as u32);
+        let blocks = match frames {
+            None => None,
+            Some(frames) => {
+                let frames: Vec<u32> = frames.iter().map(|&s| if s == NO_STATE { s } else { number[s as usize] }).collect();
+                let blocks = (frames.len() / (LAGS_A_BLOCK * counts.lag())).clamp(2, BLOCKS);
+                Some(count_blocks(&frames, keep.len(), counts.lag(), counts.mode(), blocks)?)
+            }
+        };
+        Ok(Parts { counts: counts.csr().restrict(&keep), blocks })
+    }
+
+    /// The folds.
+    pub fn folds(&self, k: usize, seed: u64) -> Result<Folds> {
+        Ok(match &self.blocks {
+            Some(blocks) => Folds::of_blocks(blocks, k)?,
+            None => Folds::of_trips(&self.counts, k, seed)?,
+        })
+    }
+
+    /// What the bootstrap draws.
+    pub fn resample(&self) -> Resample<'_> {
+        match &self.blocks {
+            Some(blocks) => Resample::Blocks(blocks),
+            None => Resample::Trips(&self.counts),
+        }
+    }
+
+    /// How the folds were made, in words.
+    pub fn how(&self) -> String {
+        match &self.blocks {
+            Some(blocks) => format!("{} contiguous blocks of frames, pairs across borders left out", blocks.len()),
+            None => "transitions dealt at random".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `--refit` and `--bootstrap`: what is done after the solve.
+
+use metastate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
+use metastate::solve::refit::{LikelihoodSettings, Observed, least_squares, likelihood_watched};
+use metastate::solve::select::select_prior;
+use metastate::solve::{Factors, Problem, Solution, errors};
+use metastate::{Label, Operator};
+use metastate_report::npz::{Array, npz_bytes};
+use metastate_report::{csv_field, number};
+use serde_json::{Value, json};
+
+use crate::args::RefitKind;
+use crate::choose::{parts_of, select_settings};
+use crate::data::Loaded;
+use crate::error::{CliError, Result};
+use crate::fit::Job;
+use crate::progress::Reporter;
+
+/// Sweeps and relative decrease at which the least-squares refit ends.
+const LEAST_SQUARES: (f64, usize) = (1e-8, 2000);
+/// Share of the draws inside an interval.
+const CONFIDENCE: f64 = 0.9;
+
+/// What the refit adds to a result.
+#[derive(Default)]
+pub struct Refitted {
+    /// For `summary.json`.
+    pub refit: Option<Value>,
+    /// The same for the bootstrap.
+    pub uncertainty: Option<Value>,
+    /// U and V of it.
+    pub factors: Option<Factors>,
+    /// `refit.npz` and the tables of the bootstrap.
+    pub files: Vec<(&'static str, Vec<u8>)>,
+}
+
+/// Refits as asked for, from the solution.
+pub fn run(
+    job: &Job,
+    loaded: &Loaded,
+    solution: &Solution,
+    chosen_prior: Option<f64>,
+    lambda_max: f64,
+    truth: Option<&dyn Operator>,
+    reporter: &mut Reporter,
+) -> Result<Refitted> {
+    let chain = &loaded.chain;
+    let mut out = Refitted::default();
+    let recovery = |x: &Factors| truth.map(|p| errors::relative_recovery_error(chain.weights(), x, p));
+    match job.fit.refit {
+        RefitKind::None => {}
+        RefitKind::LeastSquares => {
+            reporter.spin("refit");
+            let problem = Problem::new(chain.p(), chain.weights(), solution.lambda)?;
+            let fit = least_squares(&problem, &solution.factors, LEAST_SQUARES.0, LEAST_SQUARES.1);
+            out.refit = Some(json!({
+                "kind": "least-squares", "rank": fit.factors.rank(), "fidelity": fit.fidelity, "sweeps": fit.sweeps,
+                "converged": fit.converged, "rel_re": recovery(&fit.factors),
+            }));
+            out.files.push(("refit.npz", arrays(job, &fit.factors)?));
+            out.factors = Some(fit.factors);
+        }
+        RefitKind::Likelihood => {
+            let parts = parts_of(loaded, lambda_max)?;
+            let rank = solution.rank();
+            reporter.spin("refit");
+            let prior = match (job.fit.prior, chosen_prior) {
+                (Some(given), _) => given,
+                (None, Some(chosen)) => chosen,
+                (None, None) => select_prior(&parts.folds(job.fit.folds, job.seed)?, rank, &select_settings(job))?.0,
+            };
+            let observed = Observed::new(parts.counts.clone())?;
+            let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
+            let fit = likelihood_watched(&observed, &solution.factors, &settings, |passes, value| {
+                reporter.refitting(passes, value);
+                true
+            })?;
+            out.refit = Some(json!({
+                "kind": "likelihood", "rank": rank, "prior": prior, "log_likelihood": fit.log_likelihood, "penalised": fit.penalised,
+                "passes": fit.passes, "converged": fit.converged, "rel_re": recovery(&fit.factors),
+            }));
+            out.files.push(("refit.npz", arrays(job, &fit.factors)?));
+            if job.fit.bootstrap > 0 {
+                reporter.spin("bootstrap");
+                let settings = BootstrapSettings {
+                    replicates: job.fit.bootstrap,
+                    confidence: CONFIDENCE,
+                    refit: LikelihoodSettings { max_passes: 60, tolerance: 1e-7, ..settings },
+                    seed: job.seed,
+                };
+                let found = bootstrap(parts.resample(), &fit.factors, &settings, || {})?;
+                let labels: Vec<Label> = chain.index().labels().collect();
+                out.files.push(("uncertainty.csv", table(&found, &fit.factors, &labels).into_bytes()));
+                out.uncertainty = Some(json!({
+                    "draws": found.replicates, "confidence": CONFIDENCE, "draws_are": parts.how(), "stability": found.stability,
+                    "undecided_states": found.undecided.iter().filter(|u| **u).count(),
+                }));
+            }
+            out.factors = Some(fit.factors);
+        }
+    }
+    Ok(out)
+}
+
+fn arrays(job: &Job, x: &Factors) -> Result<Vec<u8>> {
+    npz_bytes(&[Array::matrix("U", &x.u), Array::matrix("V", &x.v)]).map_err(|e| CliError::write(&job.run.out, e))
+}
+
+/// One line a state: where it is, how many draws agree, and for each meta-state the membership with its interval.
+fn table(found: &Uncertainty, x: &Factors, labels: &[Label]) -> String {
+    let s = x.rank();
+    let mut out = String::from("label,metastate,agreement,undecided");
+    (1..=s).for_each(|k| out += &format!(",membership_{k},lower_{k},upper_{k}"));
+    out.push('\n');
+    for (i, label) in labels.iter().enumerate() {
+        let row = x.u.row(i);
+        let home = (1..s).fold(0, |best, k| if row[k] > row[best] { k } else { best });
+        let undecided = if found.undecided[i] { "yes" } else { "no" };
+        out += &format!("{},{},{},{undecided}", csv_field(&label.to_string()), home + 1, number(found.agreement[i]));
+        (0..s).for_each(|k| out += &format!(",{},{},{}", number(row[k]), number(found.lower[(i, k)]), number(found.upper[(i, k)])));
+        out.push('\n');
+    }
+    out
+}

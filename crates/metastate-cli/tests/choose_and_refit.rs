@@ -1,0 +1,108 @@
+//! lambda and rank from the data, the path, the refit and the bootstrap, from the command line.
+
+mod common;
+
+use common::{Place, assert_same_answer};
+use serde_json::Value;
+
+/// A trajectory through a planted chain, as counts.
+fn planted() -> Place {
+    let place = Place::new();
+    place.expect(0, &["simulate", "planted", "--states", "40", "--rank", "3", "--steps", "60000", "--out", "chain", "--seed", "5"]);
+    place
+}
+
+fn summary(place: &Place, folder: &str) -> Value {
+    serde_json::from_slice(&place.read(&format!("{folder}/summary.json"))).unwrap()
+}
+
+#[test]
+fn fit_chooses_rank_and_lambda_and_refits() {
+    let place = planted();
+    let truth = "chain/U.npy,chain/V.npy";
+    let fit =
+        ["fit", "chain/counts.csv", "--truth", truth, "--refit", "likelihood", "--bootstrap", "8", "--max-rank", "8", "--gap", "0.05"];
+    place.expect(0, &[&fit[..], &["--out", "out"]].concat());
+    let s = summary(&place, "out");
+    assert_eq!(s["choice"]["rank"], 3, "{}", s["choice"]);
+    assert_eq!(s["choice"]["lambda"], s["lambda"]);
+    assert!(s["rank"].as_u64().unwrap() <= 3);
+    assert!(s["choice"]["sentence"].as_str().unwrap().starts_with("3 meta-states:"));
+    assert_eq!(s["refit"]["kind"], "likelihood");
+    assert_eq!(s["refit"]["prior"], s["choice"]["prior"]);
+    assert!(s["refit"]["rel_re"].as_f64().unwrap() < s["errors"]["rel_re"].as_f64().unwrap(), "{s}");
+    assert_eq!(s["uncertainty"]["draws"], 8);
+    for file in ["refit.npz", "path.csv", "ranks.csv", "uncertainty.csv"] {
+        assert!(s["files"][file].is_string(), "{file}");
+    }
+    let (table, _) = place.expect(0, &["verify", "out"]);
+    assert!(table.contains("refit log_likelihood") && table.contains("refit rel_re"), "{table}");
+    place.expect(0, &[&fit[..], &["--out", "one", "--threads", "1"]].concat());
+    assert_same_answer(&place.path("out"), &place.path("one"));
+    assert_eq!(place.read("out/refit.npz"), place.read("one/refit.npz"));
+    assert_eq!(place.read("out/uncertainty.csv"), place.read("one/uncertainty.csv"));
+
+    // A refit that was changed is found out.
+    place.expect(0, &["fit", "chain/counts.csv", "--lambda-ratio", "0.3", "--gap", "0.05", "--refit", "least-squares", "--out", "squares"]);
+    place.expect(0, &["verify", "squares"]);
+    std::fs::copy(place.path("out/refit.npz"), place.path("squares/refit.npz")).unwrap();
+    place.expect(1, &["verify", "squares"]);
+}
+
+#[test]
+fn a_path_is_written_point_by_point_and_taken_up_again() {
+    let place = planted();
+    let path = ["path", "chain/counts.csv", "--points", "4", "--floor", "0.1", "--max-rank", "6", "--gap", "0.05", "--folds", "3"];
+    place.expect(0, &[&path[..], &["--out", "out"]].concat());
+    let text = common::text(&place.read("out/path.csv"));
+    let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|c| *c == name).unwrap();
+    assert!(rows.len() >= 3 && rows.iter().all(|r| r.len() == rows[0].len()), "{text}");
+    let numbers = |name: &str| rows[1..].iter().map(|r| r[column(name)].parse::<f64>().unwrap()).collect::<Vec<_>>();
+    assert!(numbers("lambda").windows(2).all(|w| w[1] < w[0]));
+    assert_eq!(numbers("rank")[0], 1.0, "one meta-state at lambda_max");
+    let scores = numbers("held_out");
+    assert!(scores.last() > scores.first(), "{scores:?}");
+    assert_eq!(rows[1..].iter().filter(|r| r[column("chosen")] == "yes").count(), 1);
+    place.expect(0, &["verify", "out"]);
+    assert_eq!(place.names(), ["chain", "out"], "no checkpoint is left");
+    place.expect(2, &[&path[..], &["--out", "no", "--lambda", "1"]].concat());
+}
+
+#[test]
+fn trajectories_are_cut_into_blocks() {
+    let place = Place::new();
+    place.expect(0, &["simulate", "trajectory", "--states", "30", "--rank", "3", "--steps", "40000", "--out", "walk.npy", "--seed", "2"]);
+    place.expect(
+        0,
+        &[
+            "fit",
+            "walk.npy",
+            "--as",
+            "trajectories",
+            "--refit",
+            "likelihood",
+            "--bootstrap",
+            "4",
+            "--gap",
+            "0.05",
+            "--max-rank",
+            "6",
+            "--out",
+            "out",
+        ],
+    );
+    let s = summary(&place, "out");
+    assert_eq!(s["choice"]["rank"], 3, "{}", s["choice"]);
+    assert!(s["choice"]["folds_are"].as_str().unwrap().contains("60 contiguous blocks"), "{}", s["choice"]);
+    place.expect(0, &["verify", "out"]);
+}
+
+#[test]
+fn a_matrix_has_nothing_to_hold_out() {
+    let place = planted();
+    let (_, err) = place.expect(2, &["fit", "chain/P.npy", "--as", "matrix", "--out", "out"]);
+    assert!(err.contains("E-CLI-LAMBDA") && err.contains("lambda_max of this matrix is"), "{err}");
+    let (_, err) = place.expect(2, &["fit", "chain/counts.csv", "--lambda-ratio", "0.3", "--bootstrap", "5", "--out", "out"]);
+    assert!(err.contains("--refit likelihood"), "{err}");
+}
