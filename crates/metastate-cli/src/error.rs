@@ -73,11 +73,6 @@ impl CliError {
         self.inner.exit
     }
 
-    /// A feature of the contract that comes later.
-    pub fn not_yet(what: &str, instead: &str) -> Self {
-        CliError::bad("E-CLI-NOT-YET", format!("{what} is not yet in this version")).remedy(instead)
-    }
-
     /// The place of a result is taken.
     pub fn exists(place: &Path) -> Self {
         CliError::bad("E-CLI-EXISTS", "there is something at this place already, and it is not overwritten")

@@ -31,7 +31,6 @@ const OWN: &[(&str, &str)] = &[
         "E-CLI-LAMBDA",
         "lambda, the price of a meta-state, is chosen on held-out transitions when it is not given; a transition matrix has no transitions to hold out, so it must be given there. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
     ),
-    ("E-CLI-NOT-YET", "The option belongs to the documented command line and is not in this version. Nothing was written."),
     (
         "E-CLI-EXISTS",
         "Something stands at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a result. An input is never overwritten.",

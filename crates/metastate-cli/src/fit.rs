@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use metastate::aggregate::ZoneFlows;
 use metastate::solve::{self, Problem, Solution};
 use metastate::{Chain, Label};
-use metastate_report::page::Extras;
 use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
 use serde_json::{Value, json};
 
@@ -136,7 +135,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         extra: &extra,
     };
     reporter.spin("page");
-    let extras = Extras { path, ..report::extras(&loaded.chain, &result, trace, job.seed)? };
+    let extras = report::extras(&loaded.chain, &result, trace, path, job.seed)?;
     reporter.spin("writing");
     // Under the lock: a signal now waits until the folder stands.
     let mut state = stopper.lock();

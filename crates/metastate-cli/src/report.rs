@@ -7,7 +7,7 @@ use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::solve::bootstrap::assign;
 use metastate::{Chain, Label};
 use metastate_report::FitResult;
-use metastate_report::page::{Extras, Heat, Rival};
+use metastate_report::page::{Extras, Heat, PathStory, Rival};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -17,29 +17,33 @@ use crate::watch::Trace;
 const MOST_STATES_OF_RIVAL: usize = 20_000;
 
 /// What the page shows beyond the tables.
-pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, seed: u64) -> Result<Extras> {
+pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, mut path: Option<PathStory>, seed: u64) -> Result<Extras> {
     let rank = result.partition.clusters();
     let wanted = result.coordinates.is_some() && rank > 1 && chain.states() <= MOST_STATES_OF_RIVAL;
     let rival = wanted.then(|| svd_partition(chain.p(), chain.weights(), rank, seed)).transpose()?;
+    // Colours on the map follow the numbers: what is alike along the path gets the same one.
+    for zones in path.iter_mut().flat_map(|p| &mut p.points).filter_map(|p| p.zones.as_mut()) {
+        *zones = in_our_order(result.partition, zones.iter().map(|z| u32::from(*z)), result.xi);
+    }
     Ok(Extras {
         cell: result.cell,
         heat: Some(Heat::new(chain.p(), chain.xi(), result.model, result.partition)),
         trace: trace.points,
         events: trace.events,
-        rival: rival.map(|r| Rival { name: "SVD with k-means".to_owned(), zones: in_our_order(result.partition, &r, result.xi) }),
-        path: None,
+        rival: rival.map(|r| Rival { name: "SVD with k-means".to_owned(), zones: in_our_order(result.partition, r.labels.iter().copied(), result.xi) }),
+        path,
     })
 }
 
-/// The rival's zones, numbered so that they share as much weight as possible with ours of the same number.
-fn in_our_order(ours: &Partition, theirs: &Partition, xi: &[f64]) -> Vec<u16> {
-    let k = ours.clusters().max(theirs.clusters());
+/// Other zones, numbered so that they share as much weight as possible with ours of the same number.
+fn in_our_order(ours: &Partition, theirs: impl Iterator<Item = u32> + Clone, xi: &[f64]) -> Vec<u16> {
+    let k = ours.clusters().max(theirs.clone().max().map_or(0, |m| m as usize + 1));
     let mut shared = vec![0.0; k * k];
-    for (i, x) in xi.iter().enumerate() {
-        shared[theirs.labels[i] as usize * k + ours.labels[i] as usize] += x;
+    for ((theirs, ours), x) in theirs.clone().zip(&ours.labels).zip(xi) {
+        shared[theirs as usize * k + *ours as usize] += x;
     }
     let place = assign(k, |theirs, ours| -shared[theirs * k + ours]);
-    theirs.labels.iter().map(|&z| place[z as usize] as u16).collect()
+    theirs.map(|z| place[z as usize] as u16).collect()
 }
 
 /// What was made.

@@ -21,7 +21,7 @@
   const listeners = [];
   const set = (change) => { Object.assign(now, change); listeners.forEach((f) => f()); };
   const pickZone = (j) => set({ zone: now.zone === j ? null : j });
-  const hardNow = () => (now.point != null && pathHard[now.point] ? pathHard[now.point] : ours);
+  const hardNow = () => (now.point != null && now.point !== D.path.chosen && pathHard[now.point] ? pathHard[now.point] : ours);
 
   // ---------------------------------------------------------------- small tools
   const el = (name, options = {}, ...children) => {
