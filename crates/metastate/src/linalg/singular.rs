@@ -25,7 +25,7 @@ pub trait Products {
 pub struct TruncatedSvd {
     /// Triplets wanted.
     pub rank: usize,
-    /// Residual to reach, relative to the largest singular value.
+    /// Error of the values to reach, relative to the largest singular value.
     pub tolerance: f64,
     /// Blocks to multiply by, at most, each way.
     pub blocks: usize,
@@ -55,15 +55,19 @@ pub struct Svd {
     pub converged: bool,
 }
 
-/// Vectors multiplied at once. Wide blocks read A less often, narrow ones converge in fewer vectors.
-const BLOCK_WIDTH: usize = 8;
+/// Vectors multiplied at once: narrow blocks converge in fewer vectors; for large matrices a row of a wide block fills a cache line.
+const NARROW: usize = 4;
+const WIDE: usize = 8;
+const LARGE: usize = 20_000;
+/// The residual that is asked for in any case, relative to the largest singular value: the vectors should be good too.
+const GOOD_VECTORS: f64 = 1e-6;
 
 /// The leading triplets. Fewer than asked for where A has a smaller rank.
 pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
     let (rows, columns) = a.shape();
     let smaller = rows.min(columns);
     let wanted = settings.rank.min(smaller);
-    let width = BLOCK_WIDTH.min(smaller);
+    let width = if smaller < LARGE { NARROW } else { WIDE }.min(smaller);
     // Room for the wanted triplets, as many guards, and a few fresh blocks between two restarts.
     let keep = (wanted + wanted / 2 + width).min(smaller);
     let room = (2 * keep + 6 * width).min(smaller.max(width));
@@ -84,7 +88,7 @@ pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
             run.scale = run.scale.max(small.values.first().copied().unwrap_or(0.0));
             let residuals = small.residuals(wanted, &coupling);
             // An empty block: the bases span an invariant space and every triplet in it is exact.
-            converged = block.cols() == 0 || residuals.len() == wanted && residuals.iter().all(|r| *r <= settings.tolerance * run.scale);
+            converged = block.cols() == 0 || residuals.len() == wanted && small.within(&residuals, settings.tolerance * run.scale, run.scale);
             if converged {
                 break;
             }
@@ -101,7 +105,7 @@ pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
 }
 
 /// Blocks between two looks at the residuals.
-const CHECK_EVERY: usize = 3;
+const CHECK_EVERY: usize = 6;
 
 /// `B = X diag(values) Y^T`.
 struct Small {
@@ -111,6 +115,16 @@ struct Small {
 }
 
 impl Small {
+    /// Whether the values are within `error` of singular values of A: by `||R^T x||` itself, or, where the next value is far enough away,
+    /// by its square over that distance.
+    fn within(&self, residuals: &[f64], error: f64, scale: f64) -> bool {
+        let k = residuals.len();
+        let gap = if k < self.values.len() { self.values[k - 1] - self.values[k] } else { 0.0 };
+        let next = residuals.iter().copied().fold(0.0, f64::max);
+        // The next value is not known better than its own residual allows: only a gap well above it counts.
+        residuals.iter().all(|r| *r <= error || *r <= GOOD_VECTORS * scale && gap > 100.0 * next && r * r <= error * (gap - next))
+    }
+
     /// `||R^T x||` of the leading triplets; `coupling` is R^T.
     fn residuals(&self, wanted: usize, coupling: &Mat) -> Vec<f64> {
         let k = wanted.min(self.values.len());
@@ -215,7 +229,11 @@ fn project_out(q: &Mat, x: &mut Mat) -> Mat {
 fn independent(q: &Mat, x: &Mat, threshold: f64) -> Mat {
     let long: Vec<usize> = thin::column_norms(x).iter().enumerate().filter(|(_, n)| **n > threshold).map(|(j, _)| j).collect();
     let mut basis = small::orthonormalise(&x.select_columns(&long));
-    // Short columns were made long: what they held of q grew with them.
+    // Where columns cancelled against each other, what they held of q grew with what was left.
+    let drift = thin::cross_gram(q, &basis);
+    if thin::dot(drift.as_slice(), drift.as_slice()).sqrt() <= 1e-14 * (drift.as_slice().len() as f64).sqrt() {
+        return basis;
+    }
     project_out(q, &mut basis);
     let still: Vec<usize> = thin::column_norms(&basis).iter().enumerate().filter(|(_, n)| **n > 0.5).map(|(j, _)| j).collect();
     small::orthonormalise(&basis.select_columns(&still))
@@ -223,7 +241,13 @@ fn independent(q: &Mat, x: &Mat, threshold: f64) -> Mat {
 
 fn beside(a: &Mat, b: &Mat) -> Mat {
     let k = a.cols();
-    Mat::from_fn(a.rows(), k + b.cols(), |i, j| if j < k { a[(i, j)] } else { b[(i, j - k)] })
+    let mut out = Mat::zeros(a.rows(), k + b.cols());
+    for i in 0..a.rows() {
+        let (left, right) = out.row_mut(i).split_at_mut(k);
+        left.copy_from_slice(a.row(i));
+        right.copy_from_slice(b.row(i));
+    }
+    out
 }
 
 #[cfg(test)]
