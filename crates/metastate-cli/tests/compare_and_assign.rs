@@ -103,7 +103,7 @@ fn compare_refuses_what_it_cannot_use() {
         &["--lambda-ratio=-1"],
         &["--reference", "group", "--reference-from", "absent.csv"],
         &["--reference", "no-such", "--reference-from", "towns.csv"],
-        &["--reference", "group", "--reference-from", "towns.csv", "--label", "lon"],
+        &["--reference", "group", "--reference-from", "towns.csv", "--label", "group"],
         &["--places", "counts.csv"],
     ];
     for case in cases {
