@@ -80,7 +80,7 @@ fn a_reference_column_of_the_inputs_is_counted_row_by_row() {
     (0..4000).for_each(|t: usize| {
         let pair = t / 10 % 2;
         let state = 2 * pair + (t * 7 + t / 3) % 2;
-        table += &format!("s{state},{}\n", if t % 100 == 0 { "odd" } else { ["low", "high"][pair] });
+        table += &format!("s{state},{}\n", if t.is_multiple_of(100) { "odd" } else { ["low", "high"][pair] });
     });
     place.write("walk.csv", table);
     let arguments =
@@ -103,7 +103,7 @@ fn compare_refuses_what_it_cannot_use() {
         &["--lambda-ratio=-1"],
         &["--reference", "group", "--reference-from", "absent.csv"],
         &["--reference", "no-such", "--reference-from", "towns.csv"],
-        &["--reference", "group", "--reference-from", "towns.csv", "--label", "lon"],
+        &["--reference", "group", "--reference-from", "towns.csv", "--label", "group"],
         &["--places", "counts.csv"],
     ];
     for case in cases {

@@ -19,9 +19,9 @@ pub const REPLICATES: usize = 500;
 /// Below this many replicates a bad start is likely to win.
 const FEWEST_REPLICATES: usize = 10;
 /// One in so many replicates is followed to the end.
-const FOLLOWED: usize = 10;
+const FOLLOWED: usize = 4;
 /// The others end when a pass lowers the inertia by less than this share.
-const ROUGH: f64 = 1e-3;
+const ROUGH: f64 = 1e-4;
 /// Distances in one coordinate, summed over points, centres and replicates, that are spent at most (a pass is done about 30 times).
 const WORK: f64 = 4e8;
 

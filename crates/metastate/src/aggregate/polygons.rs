@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A corner of the grid, in whole cells.
 pub type Corner = (i64, i64);
 
+type Ring = Vec<Corner>;
+
 /// One outer ring and its holes, each closed (the first corner comes again at the end), without corners on straight lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Polygon {
@@ -23,7 +25,7 @@ pub struct Polygon {
 pub fn outline(cells: impl IntoIterator<Item = Corner>) -> Vec<Polygon> {
     let cells: BTreeSet<Corner> = cells.into_iter().collect();
     let part_of = parts(&cells);
-    let mut rings: BTreeMap<usize, (Vec<Vec<Corner>>, Vec<Vec<Corner>>)> = BTreeMap::new();
+    let mut rings: BTreeMap<usize, (Vec<Ring>, Vec<Ring>)> = BTreeMap::new();
     // An edge by its start and direction; its left cell is the one that it belongs to.
     let mut edges: BTreeSet<Edge> = BTreeSet::new();
     for &(x, y) in &cells {

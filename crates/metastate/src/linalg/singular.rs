@@ -25,7 +25,7 @@ pub trait Products {
 pub struct TruncatedSvd {
     /// Triplets wanted.
     pub rank: usize,
-    /// Residual to reach, relative to the largest singular value.
+    /// Error of the values to reach, relative to the largest singular value.
     pub tolerance: f64,
     /// Blocks to multiply by, at most, each way.
     pub blocks: usize,
@@ -55,18 +55,22 @@ pub struct Svd {
     pub converged: bool,
 }
 
-/// Vectors multiplied at once. Wide blocks read A less often, narrow ones converge in fewer vectors.
-const BLOCK_WIDTH: usize = 8;
+/// Vectors multiplied at once: narrow blocks converge in fewer vectors; for large matrices a row of a wide block fills a cache line.
+const NARROW: usize = 4;
+const WIDE: usize = 8;
+const LARGE: usize = 20_000;
+/// The residual that is asked for in any case, relative to the largest singular value: the vectors should be good too.
+const GOOD_VECTORS: f64 = 1e-6;
 
 /// The leading triplets. Fewer than asked for where A has a smaller rank.
 pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
     let (rows, columns) = a.shape();
     let smaller = rows.min(columns);
     let wanted = settings.rank.min(smaller);
-    let width = BLOCK_WIDTH.min(smaller);
-    // Room for the wanted triplets, as many guards, and a few fresh blocks between two restarts.
-    let keep = (wanted + wanted / 2 + width).min(smaller);
-    let room = (2 * keep + 6 * width).min(smaller.max(width));
+    let width = if smaller < LARGE { NARROW } else { WIDE }.min(smaller);
+    // Room for the wanted triplets, a few guards, and fresh blocks between two restarts.
+    let keep = (wanted + wanted / 4 + width).min(smaller);
+    let room = (2 * keep + 4 * width).min(smaller.max(width));
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed);
     let start = Mat::from_fn(columns, width, |_, _| StandardNormal.sample(&mut rng));
     let mut run = Bidiagonal { v: Mat::zeros(columns, 0), u: Mat::zeros(rows, 0), b: Mat::zeros(0, 0), scale: 0.0 };
@@ -84,7 +88,8 @@ pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
             run.scale = run.scale.max(small.values.first().copied().unwrap_or(0.0));
             let residuals = small.residuals(wanted, &coupling);
             // An empty block: the bases span an invariant space and every triplet in it is exact.
-            converged = block.cols() == 0 || residuals.len() == wanted && residuals.iter().all(|r| *r <= settings.tolerance * run.scale);
+            converged =
+                block.cols() == 0 || residuals.len() == wanted && small.within(&residuals, settings.tolerance * run.scale, run.scale);
             if converged {
                 break;
             }
@@ -101,7 +106,7 @@ pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
 }
 
 /// Blocks between two looks at the residuals.
-const CHECK_EVERY: usize = 3;
+const CHECK_EVERY: usize = 6;
 
 /// `B = X diag(values) Y^T`.
 struct Small {
@@ -111,6 +116,16 @@ struct Small {
 }
 
 impl Small {
+    /// Whether the values are within `error` of singular values of A: by `||R^T x||` itself, or, where the next value is far enough away,
+    /// by its square over that distance.
+    fn within(&self, residuals: &[f64], error: f64, scale: f64) -> bool {
+        let k = residuals.len();
+        let gap = if k < self.values.len() { self.values[k - 1] - self.values[k] } else { 0.0 };
+        let next = residuals.iter().copied().fold(0.0, f64::max);
+        // The next value is not known better than its own residual allows: only a gap well above it counts.
+        residuals.iter().all(|r| *r <= error || *r <= GOOD_VECTORS * scale && gap > 100.0 * next && r * r <= error * (gap - next))
+    }
+
     /// `||R^T x||` of the leading triplets; `coupling` is R^T.
     fn residuals(&self, wanted: usize, coupling: &Mat) -> Vec<f64> {
         let k = wanted.min(self.values.len());
@@ -146,7 +161,7 @@ impl Bidiagonal {
         let (m, n, grown, t) = (self.b.rows(), self.b.cols(), fresh.cols(), block.cols());
         self.b = Mat::from_fn(m + grown, n + t, |i, j| match (i < m, j < n) {
             (true, true) => self.b[(i, j)],
-            (true, false) => along[(i, j - n)],
+            (true, false) => along[(j - n, i)],
             (false, true) => 0.0,
             (false, false) => inside[(i - m, j - n)],
         });
@@ -195,27 +210,84 @@ impl Bidiagonal {
     }
 }
 
-/// `x <- x - Q Q^T x`, twice, since once leaves rounding behind; hands back `Q^T x`.
+/// `x <- x - Q Q^T x`, twice, since once leaves rounding behind; hands back `x^T Q`.
 fn project_out(q: &Mat, x: &mut Mat) -> Mat {
-    let mut total = Mat::zeros(q.cols(), x.cols());
+    let mut total = Mat::zeros(x.cols(), q.cols());
     if q.cols() == 0 {
         return total;
     }
-    let mut shadow = Mat::default();
     for _ in 0..2 {
-        let along = thin::cross_gram(q, x);
-        thin::product(q, &along, &mut shadow);
-        x.as_mut_slice().iter_mut().zip(shadow.as_slice()).for_each(|(x, s)| *x -= s);
-        total.as_mut_slice().iter_mut().zip(along.as_slice()).for_each(|(t, a)| *t += a);
+        let shadow = along(q, x);
+        take_away(q, &shadow, x);
+        total.as_mut_slice().iter_mut().zip(shadow.as_slice()).for_each(|(t, a)| *t += a);
     }
     total
+}
+
+/// `x^T Q` for a wide Q and a few columns x, row by row: a general product spends more on arranging so narrow a matrix.
+fn along(q: &Mat, x: &Mat) -> Mat {
+    let (m, t) = (q.cols(), x.cols());
+    if m == 0 {
+        return Mat::zeros(t, 0);
+    }
+    let part = |rows: std::ops::Range<usize>| {
+        let mut out = Mat::zeros(t, m);
+        pulp::Arch::new().dispatch(|| {
+            for i in rows.clone() {
+                let row = q.row(i);
+                for (sums, &x) in out.as_mut_slice().chunks_exact_mut(m).zip(x.row(i)) {
+                    sums.iter_mut().zip(row).for_each(|(s, q)| *s += x * q);
+                }
+            }
+        });
+        out
+    };
+    let add = |a: &mut Mat, b: Mat| a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
+    thin::sum_blocks(q.rows(), 2 * m * t, part, add).unwrap_or_else(|| Mat::zeros(t, m))
+}
+
+/// `x <- x - Q shadow^T`.
+fn take_away(q: &Mat, shadow: &Mat, x: &mut Mat) {
+    let (m, t) = (q.cols(), x.cols());
+    if m == 0 || t == 0 {
+        return;
+    }
+    let work = 2 * x.as_slice().len() * m;
+    thin::for_each_chunk_mut(x.as_mut_slice(), thin::BLOCK * t, work, |block, rows| {
+        pulp::Arch::new().dispatch(|| {
+            for (k, out) in rows.chunks_exact_mut(t).enumerate() {
+                let row = q.row(block * thin::BLOCK + k);
+                for (o, shadow) in out.iter_mut().zip(shadow.as_slice().chunks_exact(m)) {
+                    *o -= wide_dot(row, shadow);
+                }
+            }
+        });
+    });
+}
+
+/// `<a, b>` in eight interleaved sums.
+#[inline(always)]
+fn wide_dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (mut x, mut y) = (a.chunks_exact(8), b.chunks_exact(8));
+    for (p, q) in (&mut x).zip(&mut y) {
+        for k in 0..8 {
+            sums[k] += p[k] * q[k];
+        }
+    }
+    let tail: f64 = x.remainder().iter().zip(y.remainder()).map(|(p, q)| p * q).sum();
+    sums.iter().sum::<f64>() + tail
 }
 
 /// Orthonormal basis of the columns longer than `threshold`, orthogonal to `q` to rounding.
 fn independent(q: &Mat, x: &Mat, threshold: f64) -> Mat {
     let long: Vec<usize> = thin::column_norms(x).iter().enumerate().filter(|(_, n)| **n > threshold).map(|(j, _)| j).collect();
     let mut basis = small::orthonormalise(&x.select_columns(&long));
-    // Short columns were made long: what they held of q grew with them.
+    // Where columns cancelled against each other, what they held of q grew with what was left.
+    let drift = along(q, &basis);
+    if thin::dot(drift.as_slice(), drift.as_slice()).sqrt() <= 1e-14 * (drift.as_slice().len() as f64).sqrt() {
+        return basis;
+    }
     project_out(q, &mut basis);
     let still: Vec<usize> = thin::column_norms(&basis).iter().enumerate().filter(|(_, n)| **n > 0.5).map(|(j, _)| j).collect();
     small::orthonormalise(&basis.select_columns(&still))
@@ -223,7 +295,13 @@ fn independent(q: &Mat, x: &Mat, threshold: f64) -> Mat {
 
 fn beside(a: &Mat, b: &Mat) -> Mat {
     let k = a.cols();
-    Mat::from_fn(a.rows(), k + b.cols(), |i, j| if j < k { a[(i, j)] } else { b[(i, j - k)] })
+    let mut out = Mat::zeros(a.rows(), k + b.cols());
+    for i in 0..a.rows() {
+        let (left, right) = out.row_mut(i).split_at_mut(k);
+        left.copy_from_slice(a.row(i));
+        right.copy_from_slice(b.row(i));
+    }
+    out
 }
 
 #[cfg(test)]
