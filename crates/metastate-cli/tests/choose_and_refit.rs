@@ -101,7 +101,8 @@ fn trajectories_are_cut_into_blocks() {
 #[test]
 fn a_matrix_has_nothing_to_hold_out() {
     let place = planted();
-    let (_, err) = place.expect(2, &["fit", "chain/P.npy", "--as", "matrix", "--out", "out"]);
+    place.expect(0, &["simulate", "planted", "--states", "40", "--rank", "3", "--out", "exact"]);
+    let (_, err) = place.expect(2, &["fit", "exact/P.npy", "--as", "matrix", "--out", "out"]);
     assert!(err.contains("E-CLI-LAMBDA") && err.contains("lambda_max of this matrix is"), "{err}");
     let (_, err) = place.expect(2, &["fit", "chain/counts.csv", "--lambda-ratio", "0.3", "--bootstrap", "5", "--out", "out"]);
     assert!(err.contains("--refit likelihood"), "{err}");

@@ -1,0 +1,152 @@
+//! A discretised trajectory against the experts' lumping: refits at a given rank from the penalised solution, from the spectral start
+//! and from random starts, and the rank chosen on blocks of frames.
+//!
+//! `cargo run --release -p metastate --example protein micro.npy macro.npy [lag [rank [chosen]]]`; the arrays hold one integer a
+//! frame. With a third word the rank is chosen as well.
+
+use std::time::Instant;
+
+use metastate::counts::folds::count_blocks;
+use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
+use metastate::solve::select::{SelectSettings, select, select_prior};
+use metastate::solve::{Factors, Problem, Settings, Silent, StopRule, lambda_max, solve, start};
+use metastate::{Chain, CountMode, Counts, Estimate, Folds, Mat, StateIndex, WeightPower, WeightsBy};
+
+fn numbers(path: &str) -> std::io::Result<Vec<i64>> {
+    npyz::NpyFile::new(std::io::BufReader::new(std::fs::File::open(path)?))?.into_vec()
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (Some(micro), Some(expert)) = (arguments.first(), arguments.get(1)) else { return Err("two .npy files are needed".into()) };
+    let number = |k: usize, default: usize| arguments.get(k).and_then(|a| a.parse().ok()).unwrap_or(default);
+    let (lag, rank) = (number(2, 50), number(3, 12));
+    let (micro, expert) = (numbers(micro)?, numbers(expert)?);
+    let mut names = micro.clone();
+    names.sort_unstable();
+    names.dedup();
+    let frames: Vec<u32> = micro.iter().map(|m| names.binary_search(m).unwrap_or(0) as u32).collect();
+    let d = names.len();
+    let whole: Vec<Option<u32>> = frames.iter().map(|f| Some(*f)).collect();
+    let counts = Counts::from_trajectories(StateIndex::numbered(d), [&whole], lag, CountMode::Sliding)?;
+    println!("{} frames, {d} states, {} transitions at lag {lag}", frames.len(), counts.transitions());
+
+    let blocks = count_blocks(&frames, d, lag, CountMode::Sliding, 60)?;
+    let folds = Folds::of_blocks(&blocks, 5)?;
+    let clock = Instant::now();
+    let settings = SelectSettings::default();
+    let (prior, tried) = select_prior(&folds, rank, &settings)?;
+    println!(
+        "prior {prior} at rank {rank} ({:.0} s): {:?}",
+        clock.elapsed().as_secs_f64(),
+        tried.iter().map(|p| (p.prior, p.held_out.log_likelihood())).collect::<Vec<_>>()
+    );
+    let observed = Observed::new(counts.csr().clone())?;
+    let refit = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
+    let report = |name: &str, x: &Factors, seconds: f64| {
+        let hard: Vec<u32> = (0..d).map(|i| largest(x.u.row(i))).collect();
+        let pairs: Vec<(u32, i64)> = frames.iter().zip(&expert).map(|(f, e)| (hard[*f as usize], *e)).collect();
+        println!(
+            "{name}: rank {}, ARI per frame {:.3}, second eigenvalue {:.4}, {seconds:.1} s",
+            x.rank(),
+            adjusted_rand_index(&pairs),
+            second_eigenvalue(x)
+        );
+    };
+    for power in [WeightPower::One, WeightPower::Half] {
+        let chain = Chain::estimate(&counts, &Estimate { weights_by: WeightsBy::Departures, weight_power: power })?;
+        if chain.states() != d {
+            return Err("a state is never left; cut the trajectory".into());
+        }
+        let clock = Instant::now();
+        let lambda = 1e-3 * lambda_max(chain.p(), chain.weights(), 0)?;
+        let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
+        let solution = solve(
+            &problem,
+            &Settings {
+                max_rank: rank,
+                start_rank: Some(rank),
+                stop: StopRule::Certificate { gap: 1e-2 },
+                tolerance: 1e-4,
+                ..Settings::default()
+            },
+            &mut Silent,
+        )?;
+        report(&format!("penalised, weights xi^{}", power.exponent()), &solution.factors, clock.elapsed().as_secs_f64());
+        let fit = likelihood(&observed, &solution.factors, &refit)?;
+        report(
+            &format!("  likelihood refit ({:.4} a transition, {} passes)", fit.log_likelihood, fit.passes),
+            &fit.factors,
+            clock.elapsed().as_secs_f64(),
+        );
+    }
+    let fits = SpectralFits::new(counts.csr().clone(), rank.max(20), 0)?;
+    let clock = Instant::now();
+    let fit = fits.likelihood(rank, &refit)?;
+    report(
+        &format!("spectral start, likelihood ({:.4} a transition, {} passes)", fit.log_likelihood, fit.passes),
+        &fit.factors,
+        clock.elapsed().as_secs_f64(),
+    );
+    let chain = Chain::estimate(&counts, &Estimate::default())?;
+    let problem = Problem::new(chain.p(), chain.weights(), 1.0)?;
+    for seed in 0..3 {
+        let clock = Instant::now();
+        let fit = likelihood(&observed, &start::random(&problem, rank, seed), &refit)?;
+        report(
+            &format!("random start {seed}, likelihood ({:.4} a transition, {} passes)", fit.log_likelihood, fit.passes),
+            &fit.factors,
+            clock.elapsed().as_secs_f64(),
+        );
+    }
+    if arguments.len() > 4 {
+        let clock = Instant::now();
+        let choice = select(&folds, &SelectSettings { max_rank: 40, ..settings }, |_, _| true)?;
+        println!("{} prior {} ({:.0} s)", choice.sentence(), choice.prior, clock.elapsed().as_secs_f64());
+        for r in &choice.ranks {
+            println!("  rank {}: held-out {:.5} ± {:.5}", r.rank, r.held_out.log_likelihood(), r.held_out.standard_error());
+        }
+        let fits = SpectralFits::new(counts.csr().clone(), choice.rank, 0)?;
+        let fit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, ..refit })?;
+        report(&format!("chosen rank, likelihood ({:.4} a transition)", fit.log_likelihood), &fit.factors, clock.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+fn largest(row: &[f64]) -> u32 {
+    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best }) as u32
+}
+
+/// Of `K = V^T U`, by iteration on what is orthogonal to the constant vector from the left.
+fn second_eigenvalue(x: &Factors) -> f64 {
+    let s = x.rank();
+    let k = Mat::from_fn(s, s, |a, b| (0..x.u.rows()).map(|i| x.v[(i, a)] * x.u[(i, b)]).sum());
+    let left = |p: &[f64]| (0..s).map(|b| (0..s).map(|a| p[a] * k[(a, b)]).sum()).collect::<Vec<f64>>();
+    // Rows of K sum to one, so a row vector that sums to zero keeps doing so.
+    let mut p: Vec<f64> = (0..s).map(|a| ((a * a + 1) as f64).sin()).collect();
+    let mut value = 0.0;
+    for _ in 0..2000 {
+        let mean = p.iter().sum::<f64>() / s as f64;
+        p.iter_mut().for_each(|x| *x -= mean);
+        let length = p.iter().map(|x| x * x).sum::<f64>().sqrt();
+        p.iter_mut().for_each(|x| *x /= length);
+        let next = left(&p);
+        value = next.iter().map(|x| x * x).sum::<f64>().sqrt();
+        p = next;
+    }
+    value
+}
+
+/// Hubert and Arabie (1985).
+fn adjusted_rand_index(pairs: &[(u32, i64)]) -> f64 {
+    let mut sizes: [std::collections::HashMap<(u32, i64), u64>; 3] = Default::default();
+    for &(a, b) in pairs {
+        *sizes[0].entry((a, b)).or_default() += 1;
+        *sizes[1].entry((a, 0)).or_default() += 1;
+        *sizes[2].entry((0, b)).or_default() += 1;
+    }
+    let [both, a, b] = sizes.map(|m| m.values().map(|&n| (n * (n - 1) / 2) as f64).sum::<f64>());
+    let n = pairs.len() as f64;
+    let chance = a * b / (n * (n - 1.0) / 2.0);
+    (both - chance) / (0.5 * (a + b) - chance)
+}
