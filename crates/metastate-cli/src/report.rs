@@ -30,7 +30,10 @@ pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, mut path: Option<
         heat: Some(Heat::new(chain.p(), chain.xi(), result.model, result.partition)),
         trace: trace.points,
         events: trace.events,
-        rival: rival.map(|r| Rival { name: "SVD with k-means".to_owned(), zones: in_our_order(result.partition, r.labels.iter().copied(), result.xi) }),
+        rival: rival.map(|r| Rival {
+            name: "SVD with k-means".to_owned(),
+            zones: in_our_order(result.partition, r.labels.iter().copied(), result.xi),
+        }),
         path,
     })
 }

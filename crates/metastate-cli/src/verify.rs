@@ -5,8 +5,8 @@ use std::path::Path;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use metastate::Mat;
-use metastate::verify::{Reported, Witness, compare, recompute};
 use metastate::solve::Factors;
+use metastate::verify::{Reported, Witness, compare, recompute};
 use metastate::{Chain, Operator};
 use metastate_report::{LedgerRecord, Loaded, Summary, Zones, hash, number};
 use serde::Serialize;
@@ -229,7 +229,13 @@ pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
 }
 
 /// Labels, weights, memberships, hard meta-states and coordinates, each exactly.
-fn states_table(result: &Loaded, refit: Option<&Factors>, labels: &[String], coordinates: Option<&[(f64, f64)]>, clusters: Clusters) -> Option<String> {
+fn states_table(
+    result: &Loaded,
+    refit: Option<&Factors>,
+    labels: &[String],
+    coordinates: Option<&[(f64, f64)]>,
+    clusters: Clusters,
+) -> Option<String> {
     let u = &result.factors.u;
     let rows = result.states.get(1..).unwrap_or_default();
     if rows.len() != labels.len() || rows.len() != u.rows() || result.xi.len() != rows.len() {

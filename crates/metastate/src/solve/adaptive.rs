@@ -403,7 +403,7 @@ impl<'a> Run<'a> {
         self.watch(Phase::Certifying);
         let problem = self.problem;
         let mut factors = std::mem::take(&mut self.state.factors);
-        factors.order_by_mass(&problem.xi);
+        factors.order_by_mass(problem.xi);
         let objective = problem.objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
         let search = Search::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);
