@@ -21,6 +21,9 @@ use crate::{data, settings, truth};
 /// A table of K or of masses is computed by other sums in another order; it may differ by rounding.
 const ROUNDING: f64 = 1e-12;
 
+/// A stationary law may miss being one by the rounding of U's row sums.
+const STATIONARY: f64 = 1e-10;
+
 /// One line of the table.
 #[derive(Debug, Serialize)]
 pub struct Line {
@@ -308,7 +311,7 @@ fn latent_table(result: &Loaded) -> Option<String> {
     None
 }
 
-/// Sizes and masses.
+/// Sizes, masses and stationary shares.
 fn metastates_table(result: &Loaded) -> Option<String> {
     let zones = Zones::by_membership(&result.factors.u, &result.xi);
     let rows = result.metastates.get(1..).unwrap_or_default();
@@ -316,7 +319,30 @@ fn metastates_table(result: &Loaded) -> Option<String> {
         return Some(format!("{} rows for rank {}", rows.len(), zones.sizes.len()));
     }
     let wrong = |(j, row): (usize, &Vec<String>)| row.get(1) != Some(&zones.sizes[j].to_string()) || !near(row.get(2), zones.masses[j]);
-    rows.iter().enumerate().position(wrong).map(|j| format!("row {}", j + 1))
+    rows.iter().enumerate().position(wrong).map(|j| format!("row {}", j + 1)).or_else(|| stationary_column(result))
+}
+
+/// The column `stationary`, where the file has it: a law a with `a^T V^T U = a^T`, summed in plain loops.
+fn stationary_column(result: &Loaded) -> Option<String> {
+    let at = result.metastates.first()?.iter().position(|name| name == "stationary")?;
+    let share = |row: &Vec<String>| row.get(at).and_then(|f| f.parse::<f64>().ok()).filter(|a| *a >= 0.0);
+    let law: Option<Vec<f64>> = result.metastates[1..].iter().map(share).collect();
+    let (u, v) = (&result.factors.u, &result.factors.v);
+    let Some(law) = law.filter(|law| law.len() == u.cols() && v.cols() == u.cols() && v.rows() == u.rows()) else {
+        return Some("no law in the column stationary".to_owned());
+    };
+    let mut moved = vec![0.0; law.len()];
+    for i in 0..u.rows() {
+        let here: f64 = v.row(i).iter().zip(&law).map(|(v, a)| v * a).sum();
+        moved.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += here * u);
+    }
+    let total: f64 = law.iter().sum();
+    let wrong = |k: &usize| (moved[*k] - law[*k]).abs() > STATIONARY;
+    match (0..law.len()).find(wrong) {
+        _ if (total - 1.0).abs() > STATIONARY => Some(format!("the column stationary sums to {total}")),
+        Some(k) => Some(format!("row {}: not stationary", k + 1)),
+        None => None,
+    }
 }
 
 fn near(field: Option<&String>, expected: f64) -> bool {

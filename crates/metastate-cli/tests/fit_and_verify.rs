@@ -107,6 +107,28 @@ fn verify_catches_changed_factors_tables_and_inputs() {
 }
 
 #[test]
+fn verify_recomputes_the_stationary_shares() {
+    let place = small();
+    fit(&place, &["counts.csv"], "out");
+    let table = common::text(&place.read("out/metastates.csv"));
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].ends_with(",stationary"), "{table}");
+    let share = |line: &str| line.rsplit(',').next().unwrap().parse::<f64>().unwrap();
+    assert!((lines[1..].iter().map(|l| share(l)).sum::<f64>() - 1.0).abs() < 1e-12);
+    // Two shares exchanged, and the file's hash made to match: only the law itself can tell.
+    let (a, b) = (lines[1].rsplit_once(',').unwrap(), lines[3].rsplit_once(',').unwrap());
+    let swapped = table.replace(lines[1], &format!("{},{}", a.0, b.1)).replace(lines[3], &format!("{},{}", b.0, a.1));
+    assert_ne!(swapped, table);
+    let summary = common::text(&place.read("out/summary.json"));
+    let hash = |text: &str| metastate_report::hash::of_bytes(text.as_bytes());
+    assert!(summary.contains(&hash(&table)));
+    place.write("out/metastates.csv", &swapped);
+    place.write("out/summary.json", summary.replace(&hash(&table), &hash(&swapped)));
+    let (checks, _) = place.expect(1, &["verify", "out"]);
+    assert!(checks.contains("not stationary"), "{checks}");
+}
+
+#[test]
 fn verify_finds_the_inputs_from_another_folder() {
     let place = small();
     fit(&place, &["counts.csv"], "out");

@@ -253,8 +253,7 @@ fn a_folding_protein_has_the_slow_eigenvalue_of_x() {
     for _ in 0..200 {
         let mean: f64 = law.iter().zip(&y).map(|(p, y)| p * y).sum();
         let moved: Vec<f64> = (0..d).map(|i| (0..d).map(|j| x[(i, j)] * (y[j] - mean)).sum()).collect();
-        let size = |z: &[f64]| z.iter().map(|x| x * x).sum::<f64>().sqrt();
-        ratio = size(&moved);
+        ratio = moved.iter().map(|x| x * x).sum::<f64>().sqrt();
         y = moved.iter().map(|m| m / ratio).collect();
     }
     assert!((ratio - lambda).abs() < 1e-9, "{ratio} {lambda}");
