@@ -204,6 +204,7 @@ fn solve_or_resume(
         state.checkpoint = Some(checkpoint);
         state.resume_command = Some(if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) });
     }
+    reporter.aim(solver.tolerance);
     let now = Instant::now();
     let mut watch = Watch {
         reporter,

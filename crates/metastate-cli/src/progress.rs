@@ -28,6 +28,43 @@ pub struct Reporter {
     phase_start: Instant,
     phase_start_count: u64,
     last: Instant,
+    local: LocalEta,
+}
+
+/// How long the present local solve will take, if the KKT residual goes on falling as it did.
+#[derive(Debug, Default)]
+struct LocalEta {
+    goal: Option<f64>,
+    round: usize,
+    /// Moments and logarithms of the residual.
+    seen: std::collections::VecDeque<(Instant, f64)>,
+}
+
+/// Residuals that the rate of their fall is taken from.
+const RESIDUALS: usize = 40;
+
+impl LocalEta {
+    fn look(&mut self, p: &solve::Progress) {
+        let Some(residual) = p.local.map(|l| l.worst()).filter(|r| *r > 0.0) else { return };
+        if p.round != self.round {
+            self.round = p.round;
+            self.seen.clear();
+        }
+        if self.seen.back().is_none_or(|last| last.1 != residual.ln()) {
+            self.seen.push_back((Instant::now(), residual.ln()));
+        }
+        if self.seen.len() > RESIDUALS {
+            self.seen.pop_front();
+        }
+    }
+
+    /// `ln(residual / goal)` over the rate at which the logarithm falls; nothing while it does not.
+    fn seconds(&self) -> Option<f64> {
+        let (goal, first, last) = (self.goal?, self.seen.front()?, self.seen.back()?);
+        let rate = (first.1 - last.1) / (last.0 - first.0).as_secs_f64();
+        let left = (last.1 - goal.ln()) / rate;
+        (rate > 0.0 && left.is_finite() && left >= 0.0).then_some(left)
+    }
 }
 
 impl Reporter {
@@ -40,12 +77,17 @@ impl Reporter {
         };
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let now = Instant::now();
-        Reporter { mode, bar, phase: "", phase_start: now, phase_start_count: 0, last: now }
+        Reporter { mode, bar, phase: "", phase_start: now, phase_start_count: 0, last: now, local: LocalEta::default() }
     }
 
     /// The bar, for those who must clear it from another thread.
     pub fn bar(&self) -> ProgressBar {
         self.bar.clone()
+    }
+
+    /// The KKT residual at which the solver will be content.
+    pub fn aim(&mut self, tolerance: f64) {
+        self.local.goal = Some(tolerance);
     }
 
     /// One line, unless quiet.
@@ -160,6 +202,7 @@ impl Reporter {
             solve::Phase::Certifying => "certifying",
         };
         self.enter(phase, None, p.sweep as u64);
+        self.local.look(p);
         if !self.due() {
             return;
         }
@@ -174,6 +217,9 @@ impl Reporter {
         if let Some(errors) = &p.local {
             text += &format!(", KKT {:.1e}", errors.worst());
         }
+        if let Some(seconds) = self.local.seconds().filter(|_| p.phase == solve::Phase::Solving) {
+            text += &format!(", this rank: about {} left", brief(seconds));
+        }
         if let Some(left) = left {
             text += &format!(", at most {} s more", left.as_secs());
         }
@@ -181,5 +227,30 @@ impl Reporter {
             Mode::Bars => self.bar.set_message(text),
             _ => eprintln!("{phase}: {text}"),
         }
+    }
+}
+
+/// Seconds, minutes or hours, whichever is shortest.
+fn brief(seconds: f64) -> String {
+    match seconds {
+        s if s < 100.0 => format!("{s:.0} s"),
+        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
+        s if s < 360_000.0 => format!("{:.0} h", s / 3600.0),
+        _ => "days".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_residual_that_falls_tenfold_a_second_needs_three_seconds_for_three_decades() {
+        let start = Instant::now();
+        let seen = (0..3).map(|k| (start + Duration::from_secs(k), (1e-1f64 * 0.1f64.powi(k as i32)).ln())).collect();
+        let eta = LocalEta { goal: Some(1e-6), round: 0, seen };
+        assert!((eta.seconds().unwrap() - 3.0).abs() < 1e-9);
+        assert!(LocalEta { goal: Some(1e-6), ..LocalEta::default() }.seconds().is_none());
+        assert_eq!((brief(12.3), brief(600.0), brief(7200.0)), ("12 s".into(), "10 min".into(), "2 h".into()));
     }
 }
