@@ -262,8 +262,8 @@ fn states_table(
     None
 }
 
-/// Every state must be where it belongs: with the largest membership, or nearest to the mean of its own cluster; clusters must fall
-/// in mass.
+/// Every state must be where it belongs: with the largest membership, or nearest to the mean of its own cluster; clusters of a
+/// given number must fall in mass.
 fn wrong_zone(u: &Mat, xi: &[f64], zones: &[usize], clusters: Clusters) -> Option<String> {
     let s = u.cols();
     let k = match clusters {
@@ -284,7 +284,7 @@ fn wrong_zone(u: &Mat, xi: &[f64], zones: &[usize], clusters: Clusters) -> Optio
         size[z] += 1.0;
         (0..s).for_each(|j| centre[z][j] += u[(i, j)]);
     }
-    if mass.windows(2).any(|w| w[1] > w[0] + ROUNDING) {
+    if clusters != Clusters::Rank && mass.windows(2).any(|w| w[1] > w[0] + ROUNDING) {
         return Some("meta-states are not ordered by mass".to_owned());
     }
     centre.iter_mut().zip(&size).for_each(|(c, n)| c.iter_mut().for_each(|x| *x /= n));

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::linalg::Mat;
+use crate::solve::bootstrap::assign;
 
 /// Points side by side, one a SIMD lane.
 const LANES: usize = 8;
@@ -94,6 +95,19 @@ impl Partition {
         let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
         let labels: Vec<u32> = (0..u.rows()).map(|i| largest(u.row(i)) as u32).collect();
         Partition::numbered(labels, weights, u.cols())
+    }
+
+    /// The same zones, numbered so that zone j shares as much membership as possible with column j of U: then colours and columns of
+    /// tables mean the same thing. For as many zones as columns.
+    pub fn numbered_as_columns(&self, u: &Mat, weights: &[f64]) -> Self {
+        let k = self.clusters();
+        let mut shared = Mat::zeros(k, k.max(u.cols()));
+        for (i, &z) in self.labels.iter().enumerate() {
+            let row = shared.row_mut(z as usize);
+            row.iter_mut().zip(u.row(i)).for_each(|(s, u)| *s += weights[i] * u);
+        }
+        let place = assign(k, |zone, column| -shared[(zone, column)]);
+        Partition::numbered(self.labels.iter().map(|&z| place[z as usize] as u32).collect(), weights, k)
     }
 
     /// Number of clusters, empty ones included.
@@ -466,8 +480,11 @@ mod tests {
     fn the_largest_membership_decides() {
         let u = Mat::from_vec(3, 2, vec![0.4, 0.6, 0.5, 0.5, 0.1, 0.9]).unwrap();
         let found = Partition::by_membership(&u, &[0.2, 0.3, 0.5]);
-        // Column 2 holds states 0 and 2 with mass 0.7: it becomes zone 1.
-        assert_eq!(found.labels, [0, 1, 0]);
-        assert_eq!(found.sizes, [2, 1]);
+        // Numbered as the columns; of two equal memberships the first decides.
+        assert_eq!(found.labels, [1, 0, 1]);
+        assert_eq!(found.sizes, [1, 2]);
+        // Other numbers for the same zones find their columns again.
+        let turned = Partition::numbered(vec![0, 1, 0], &[0.2, 0.3, 0.5], 2);
+        assert_eq!(turned.numbered_as_columns(&u, &[0.2, 0.3, 0.5]), found);
     }
 }
