@@ -162,22 +162,38 @@ impl Choice {
     }
 }
 
+/// Ranks below the first choice that are tried again with the prior that suits the data.
+const ROOM_BELOW: usize = 2;
+
 /// Chooses rank and prior. `watch(rank, mean score)` is told of each rank tried and may end the search by returning false.
 pub fn select(folds: &Folds, settings: &SelectSettings, mut watch: impl FnMut(usize, f64) -> bool) -> Result<Choice> {
     check(settings)?;
     let max_rank = settings.max_rank.min(folds.whole().rows());
     let prepared = prepare(folds, max_rank, settings.seed)?;
     let mut prior = settings.first_prior;
-    let (mut ranks, mut at_the_limit) = try_ranks(&prepared, prior, max_rank, settings, &mut watch)?;
+    let (mut ranks, mut at_the_limit) = try_ranks(&prepared, prior, 1..=max_rank, settings, &mut watch)?;
     let (mut rank, mut best_rank) = smallest_within_one_error(&ranks);
     let mut priors = try_priors(&prepared, rank, settings)?;
     let better = best_prior(&priors);
     if better != prior {
-        // The ranks again with the prior that suits the data.
+        // The ranks again with the prior that suits the data: from a little below the first choice, and further down while the
+        // lowest of them is the one chosen. Ranks below those keep their first scores; they are far behind.
         prior = better;
-        (ranks, at_the_limit) = try_ranks(&prepared, prior, max_rank, settings, &mut watch)?;
         let before = rank;
-        (rank, best_rank) = smallest_within_one_error(&ranks);
+        let mut lowest = rank.saturating_sub(ROOM_BELOW).max(1);
+        let (again, limit) = try_ranks(&prepared, prior, lowest..=max_rank, settings, &mut watch)?;
+        ranks.truncate(lowest - 1);
+        ranks.extend(again);
+        at_the_limit = limit;
+        loop {
+            (rank, best_rank) = smallest_within_one_error(&ranks[lowest - 1..]);
+            if rank > lowest || lowest == 1 {
+                break;
+            }
+            lowest -= 1;
+            let (below, _) = try_ranks(&prepared, prior, lowest..=lowest, settings, &mut watch)?;
+            ranks.splice(lowest - 1..lowest, below);
+        }
         if rank != before {
             priors = try_priors(&prepared, rank, settings)?;
             prior = best_prior(&priors);
@@ -212,18 +228,18 @@ fn on_folds(prepared: &[Prepared], f: impl Fn(&Prepared) -> Result<Score> + Sync
     Ok(HeldOut { folds: prepared.par_iter().map(f).collect::<Result<_>>()? })
 }
 
-/// Ranks from one upwards, until `patience` of them in a row were no better than the best before.
+/// Ranks upwards, until `patience` of them in a row were no better than the best before.
 fn try_ranks(
     prepared: &[Prepared],
     prior: f64,
-    max_rank: usize,
+    tried: std::ops::RangeInclusive<usize>,
     settings: &SelectSettings,
     watch: &mut impl FnMut(usize, f64) -> bool,
 ) -> Result<(Vec<RankScore>, bool)> {
     let refit = LikelihoodSettings { prior, max_passes: settings.passes, tolerance: 1e-7, accelerate: true };
     let mut ranks: Vec<RankScore> = Vec::new();
-    let (mut best, mut best_value) = (1, f64::NEG_INFINITY);
-    for rank in 1..=max_rank {
+    let (max_rank, mut best, mut best_value) = (*tried.end(), *tried.start(), f64::NEG_INFINITY);
+    for rank in tried {
         let held_out = on_folds(prepared, |fold| {
             let x = fold.fits.likelihood(rank, &refit)?.factors;
             score(Model::LowRank(&x), fold.fits.observed().counts(), fold.held_out, settings.smoothing)
