@@ -8,15 +8,17 @@ use metastate::aggregate::{Neighbours, Overlap, Partition, ZoneFlows};
 use metastate::solve::lambda_max;
 use metastate::solve::refit::LikelihoodSettings;
 use metastate::solve::score::{Smoothing, score};
+use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::{Folds, Label};
 use metastate_ingest::Data;
 use metastate_report::folder::{self, Draft};
 use metastate_report::{LedgerRecord, ZoneSet, bar_chart, csv_field, number, zone_map};
 use serde::Serialize;
 
-use crate::args::{CompareArgs, CompareCommand, FitArgs, HardKind, InputKind};
+use crate::args::{CompareArgs, CompareCommand, FitArgs, HardKind};
 use crate::data;
 use crate::error::{CliError, Result};
+use crate::parts::Parts;
 use crate::progress::Reporter;
 use crate::reference::{self, Reference};
 use crate::stop::{Doing, Stopper};
@@ -36,7 +38,10 @@ pub struct Compared {
     folds: usize,
     lambda: f64,
     lambda_max: f64,
-    prior: f64,
+    /// Of the likelihood refit, when it is among the methods.
+    prior: Option<f64>,
+    prior_is: &'static str,
+    folds_are: String,
     smoothing: f64,
     weight_power: String,
     hard: &'static str,
@@ -80,7 +85,7 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
     stopper.doing(Doing::Reading);
     let mut watch = WatchReading { reporter, stopper };
     let ingested = data::ingest(&command.input, true, &mut watch)?;
-    let mut hints = ingested.hints.clone();
+    let hints = ingested.hints.clone();
     let Data::Counts(counted) = ingested.data else {
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; folds can only be held out of counts")
             .remedy("give the transitions or their counts"));
@@ -99,17 +104,14 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
     };
     stopper.doing(Doing::Working);
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
-    if command.input.as_ == Some(InputKind::Trajectories) || command.input.state.is_some() {
-        hints.push("transitions are dealt to the folds one by one; along a trajectory neighbours depend on each other, so all scores are a little too good".into());
-    }
-
     let power = chain.weight_power();
     let whole = Training::new(counts.clone(), power)?;
     let most = lambda_max(whole.p(), whole.weights(), seed)?;
+    let prior = if methods.contains(&Method::LikelihoodRefit) { Some(strength(compare, &loaded.parts, seed, reporter)?) } else { None };
     let base = RivalSettings {
         rank: compare.rank,
         lambda: most,
-        likelihood: LikelihoodSettings { prior: compare.prior, ..LikelihoodSettings::default() },
+        likelihood: LikelihoodSettings { prior: prior.unwrap_or(0.0), ..LikelihoodSettings::default() },
         seed,
     };
     let lambda = match (compare.lambda, compare.lambda_ratio) {
@@ -162,7 +164,9 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
         folds: folds.len(),
         lambda,
         lambda_max: most,
-        prior: compare.prior,
+        prior,
+        prior_is: if compare.prior.is_some() { "given" } else { "chosen on inner folds" },
+        folds_are: loaded.parts.how(),
         smoothing: compare.smoothing,
         weight_power: compare.weight_power.clone(),
         hard: if hard == Hard::KMeans { "k-means on the memberships" } else { "largest membership" },
@@ -181,6 +185,17 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
     state.doing = Doing::Done;
     reporter.clear();
     Ok(compared)
+}
+
+/// The strength of the prior of our likelihood refit, as given or chosen on folds inside the training part of the first fold. It is
+/// chosen once: the other folds use it too, although their held-out transitions had a part in the choice of this one number.
+fn strength(compare: &CompareArgs, parts: &Parts, seed: u64, reporter: &mut Reporter) -> Result<f64> {
+    if let Some(given) = compare.prior {
+        return Ok(given);
+    }
+    reporter.spin("prior");
+    let settings = SelectSettings { smoothing: Smoothing { share: compare.smoothing }, seed, ..SelectSettings::default() };
+    Ok(select_prior(&parts.inner_folds(compare.folds, seed)?, compare.rank, &settings)?.0)
 }
 
 fn memberships(fitted: &Fitted) -> Option<&metastate::Mat> {
@@ -219,8 +234,8 @@ fn check(compare: &CompareArgs) -> Result<()> {
     if !(compare.smoothing > 0.0 && compare.smoothing <= 1.0) {
         return Err(CliError::bad("E-CLI-ARGUMENT", format!("--smoothing is {}; it must be above 0 and at most 1", compare.smoothing)));
     }
-    if !(compare.prior >= 0.0 && compare.prior.is_finite()) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--prior is {}; it must be zero or a positive number", compare.prior)));
+    if let Some(x) = compare.prior.filter(|x| !(*x >= 0.0 && x.is_finite())) {
+        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--prior is {x}; it must be zero or a positive number")));
     }
     Ok(())
 }
@@ -354,15 +369,16 @@ impl Compared {
             ]);
         }
         let mut text = format!(
-            "{} states, {} transitions; {} meta-states, {} folds, smoothing {}; * is this package\nlambda {:.4e} ({:.3e} of lambda_max), prior {}, hard meta-states by {}\n{table}\n",
+            "{} states, {} transitions; {} meta-states, {} folds ({}), smoothing {}; * is this package\nlambda {:.4e} ({:.3e} of lambda_max), prior {}, hard meta-states by {}\n{table}\n",
             self.states,
             self.transitions,
             self.rank,
             self.folds,
+            self.folds_are,
             self.smoothing,
             self.lambda,
             self.lambda / self.lambda_max,
-            self.prior,
+            self.prior.map_or_else(|| "-".to_owned(), |x| format!("{x} ({})", self.prior_is)),
             self.hard
         );
         self.verdicts.iter().for_each(|v| text += &format!("{v}\n"));

@@ -11,6 +11,9 @@ const BLOCKS: usize = 60;
 /// No block is shorter than this many lags, or borders would take too much.
 const LAGS_A_BLOCK: usize = 20;
 
+/// Folds inside the training part of a fold.
+const INNER_FOLDS: usize = 3;
+
 /// The data of a chain, state by state in the chain's order.
 #[derive(Debug, Clone)]
 pub struct Parts {
@@ -42,6 +45,17 @@ impl Parts {
         Ok(match &self.blocks {
             Some(blocks) => Folds::of_blocks(blocks, k)?,
             None => Folds::of_trips(&self.counts, k, seed)?,
+        })
+    }
+
+    /// Folds inside what is left when the first of `k` folds is held out: choices made on them have not seen that fold.
+    pub fn inner_folds(&self, k: usize, seed: u64) -> Result<Folds> {
+        let kept = |blocks: &Vec<Csr>| blocks.iter().enumerate().filter(|(b, _)| b % k != 0).map(|(_, block)| block.clone()).collect();
+        let left: Vec<Csr> = self.blocks.as_ref().map(kept).unwrap_or_default();
+        // So few blocks that none can be held out of the rest: its transitions are dealt one by one.
+        Ok(match left.len() >= INNER_FOLDS {
+            true => Folds::of_blocks(&left, INNER_FOLDS)?,
+            false => Folds::of_trips(&self.folds(k, seed)?.training(0)?, INNER_FOLDS, seed)?,
         })
     }
 

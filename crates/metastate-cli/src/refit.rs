@@ -1,7 +1,7 @@
 //! `--refit` and `--bootstrap`: what is done after the solve.
 
 use metastate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
-use metastate::solve::refit::{LikelihoodSettings, Observed, least_squares, likelihood_watched};
+use metastate::solve::refit::{LikelihoodSettings, Observed, RefitStart, least_squares, likelihood_best_start};
 use metastate::solve::select::select_prior;
 use metastate::solve::{Factors, Problem, Solution, errors};
 use metastate::{Label, Operator};
@@ -71,12 +71,18 @@ pub fn run(
             };
             let observed = Observed::new(parts.counts.clone())?;
             let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
-            let fit = likelihood_watched(&observed, &solution.factors, &settings, |passes, value| {
+            let best = likelihood_best_start(&observed, &solution.factors, &settings, job.seed, |passes, value| {
                 reporter.refitting(passes, value);
                 true
             })?;
+            let tried: Vec<Value> = best
+                .tried
+                .iter()
+                .map(|t| json!({ "start": name(t.start), "log_likelihood": t.log_likelihood, "comparable": t.comparable }))
+                .collect();
+            let (start, fit) = (name(best.start), best.fit);
             out.refit = Some(json!({
-                "kind": "likelihood", "rank": rank, "prior": prior, "log_likelihood": fit.log_likelihood, "penalised": fit.penalised,
+                "kind": "likelihood", "rank": rank, "prior": prior, "start": start, "tried": tried, "log_likelihood": fit.log_likelihood, "penalised": fit.penalised,
                 "passes": fit.passes, "converged": fit.converged, "rel_re": recovery(&fit.factors),
             }));
             out.files.push(("refit.npz", arrays(job, &fit.factors)?));
@@ -100,6 +106,14 @@ pub fn run(
         }
     }
     Ok(out)
+}
+
+/// The start as the user knows it.
+fn name(start: RefitStart) -> &'static str {
+    match start {
+        RefitStart::Given => "penalised solution",
+        RefitStart::Spectral => "spectral",
+    }
 }
 
 fn arrays(job: &Job, x: &Factors) -> Result<Vec<u8>> {

@@ -30,6 +30,9 @@ fn fit_chooses_rank_and_lambda_and_refits() {
     assert!(s["choice"]["sentence"].as_str().unwrap().starts_with("3 meta-states:"));
     assert_eq!(s["refit"]["kind"], "likelihood");
     assert_eq!(s["refit"]["prior"], s["choice"]["prior"]);
+    let tried = s["refit"]["tried"].as_array().unwrap();
+    let best = tried.iter().max_by(|a, b| a["comparable"].as_f64().unwrap().total_cmp(&b["comparable"].as_f64().unwrap())).unwrap();
+    assert!(tried.len() == 2 && best["start"] == s["refit"]["start"], "{}", s["refit"]);
     assert!(s["refit"]["rel_re"].as_f64().unwrap() < s["errors"]["rel_re"].as_f64().unwrap(), "{s}");
     assert_eq!(s["uncertainty"]["draws"], 8);
     for file in ["refit.npz", "path.csv", "ranks.csv", "uncertainty.csv"] {

@@ -49,6 +49,13 @@ fn compare_writes_its_table_and_finds_the_groups() {
     let found = json(&place, "out/compare.json");
     let methods = found["methods"].as_array().unwrap();
     assert_eq!(methods.len(), METHODS);
+    assert!(found["prior"].as_f64().unwrap() > 0.0 && found["prior_is"] == "chosen on inner folds");
+    place.expect(
+        0,
+        &["compare", "counts.csv", "--rank", "4", "--folds", "2", "--methods", "refit-likelihood", "--prior", "0.25", "--out", "given"],
+    );
+    let given = json(&place, "given/compare.json");
+    assert!(given["prior"] == 0.25 && given["prior_is"] == "given");
     for m in methods {
         let name = m["method"].as_str().unwrap();
         assert!(m["log_likelihood"].as_f64().unwrap() < 0.0 && m["log_likelihood_se"].as_f64().unwrap() >= 0.0, "{m}");

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Stream, by_arrivals, outer, problem};
 use metastate::simulate::planted;
-use metastate::solve::refit::{LikelihoodSettings, Observed, least_squares, likelihood, marginal_law};
+use metastate::solve::refit::{LikelihoodSettings, Observed, RefitStart, least_squares, likelihood, likelihood_best_start, marginal_law};
 use metastate::solve::score::{Model, Score, Smoothing, score};
 use metastate::solve::{Factors, errors, start};
 use metastate::{Chain, Counts, Csr, Mat, StateIndex};
@@ -213,4 +213,49 @@ fn from_the_spectral_start_both_refits_come_near_the_truth() {
     // r d (d - 1 + ...) parameters for d^2 numbers: about 2 r / d of the sampling error is what the best fit of rank r can leave.
     assert!(error(&squares.factors) < 0.15 * sampling, "{} {}", error(&squares.factors), sampling);
     assert!(error(&refit.factors) < error(&squares.factors), "{} {}", error(&refit.factors), error(&squares.factors));
+}
+
+#[test]
+fn of_two_starts_the_higher_is_kept_in_the_order_of_the_factors_given() {
+    let d = 150;
+    let truth = planted(d, 4, 3).unwrap();
+    let counts = truth.sample_counts(10 * (d * d) as u64, 3).unwrap().csr().clone();
+    let observed = Observed::new(counts.clone()).unwrap();
+    let settings = LikelihoodSettings { prior: 0.5, max_passes: 200, tolerance: 1e-9, accelerate: true };
+    // Two columns that are alike stay alike: from here the likelihood cannot reach its height.
+    let good = likelihood_best_start(&observed, &Stream(5).factors(d, 4), &settings, 1, |_, _| true).unwrap().fit.factors;
+    let merged = |m: &Mat| Mat::from_fn(d, 4, |i, k| m[(i, [2, 0, 3, 3][k])]);
+    let poor = Factors { u: Mat::from_fn(d, 4, |i, k| if k < 2 { 1.0 } else { 0.5 } * merged(&good.u)[(i, k)]), v: merged(&good.v) };
+    let mut told = 0;
+    let found = likelihood_best_start(&observed, &poor, &settings, 1, |_, _| {
+        told += 1;
+        true
+    })
+    .unwrap();
+    assert_eq!(found.start, RefitStart::Spectral);
+    assert!(found.fit.log_likelihood > likelihood(&observed, &poor, &settings).unwrap().log_likelihood + 1e-3);
+    assert!(told > 0 && found.tried.len() == 2 && found.tried[1].comparable > found.tried[0].comparable);
+    // The columns that the poor start has come first, in its order.
+    for (k, column) in [(0, 2), (1, 0)] {
+        let overlap = |l: usize| (0..d).map(|i| found.fit.factors.u[(i, l)] * good.u[(i, column)]).sum::<f64>();
+        assert!((0..4).all(|l| l == k || overlap(l) < overlap(k)), "column {k}");
+    }
+
+    // What is compared, written out: the log-likelihood less the divergences from the prior's laws, but for what all starts share.
+    let law = marginal_law(&counts);
+    let entropy: f64 = law.iter().map(|m| m * m.ln()).sum();
+    let by_hand = |start: &Factors| {
+        let (a, fit) = (mass_of(&observed, start), likelihood(&observed, start, &settings).unwrap());
+        let x = &fit.factors;
+        let kl_u: f64 = (0..d).map(|i| (0..4).map(|k| a[k] * (a[k] / x.u[(i, k)]).ln()).sum::<f64>()).sum();
+        let kl_v: f64 = (0..4).map(|k| a[k] * (0..d).map(|j| law[j] * (law[j] / x.v[(j, k)]).ln()).sum::<f64>()).sum();
+        let n = observed.transitions();
+        fit.log_likelihood - 0.5 * (kl_u + d as f64 * kl_v) / n + 0.5 * d as f64 * entropy / n
+    };
+    assert!((found.tried[0].comparable - by_hand(&poor)).abs() < 1e-10, "{} {}", found.tried[0].comparable, by_hand(&poor));
+
+    // Given the best already, nothing is lost and no column moves.
+    let again = likelihood_best_start(&observed, &good, &settings, 1, |_, _| true).unwrap();
+    assert!(again.tried.iter().all(|t| t.comparable <= again.tried.iter().find(|t| t.start == again.start).unwrap().comparable));
+    assert!(largest_difference(&again.fit.factors.u, &good.u) < 0.05);
 }

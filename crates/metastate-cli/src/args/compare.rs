@@ -40,9 +40,9 @@ pub struct CompareArgs {
     /// Power of the weights: 1 as in the paper, 0.5 counts every transition once, 0 every state
     #[arg(long, value_name = "1|0.5|0", value_parser = ["1", "0.5", "0"], default_value = "1")]
     pub weight_power: String,
-    /// Transitions that the prior of our likelihood refit adds to every state
-    #[arg(long, value_name = "X", default_value_t = 0.1)]
-    pub prior: f64,
+    /// Transitions that the prior of our likelihood refit adds to every state; by default chosen within the first fold's training part
+    #[arg(long, value_name = "X")]
+    pub prior: Option<f64>,
     /// Share of the marginal law that is mixed into every model before it is scored
     #[arg(long, value_name = "E", default_value_t = 1e-3)]
     pub smoothing: f64,

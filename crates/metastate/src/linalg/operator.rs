@@ -260,6 +260,10 @@ fn sparse_times_thin(a: &Csr, x: &Mat, out: &mut Mat) {
 
 #[inline(always)]
 fn sparse_row_times_thin(columns: &[u32], values: &[f64], x: &[f64], s: usize, out: &mut [f64]) {
+    if s == 1 {
+        out[0] = sparse_dot(columns, values, x);
+        return;
+    }
     let mut at = 0;
     while s - at >= 16 {
         panel::<16>(columns, values, x, s, at, out);
@@ -277,6 +281,20 @@ fn sparse_row_times_thin(columns: &[u32], values: &[f64], x: &[f64], s: usize, o
         panel::<1>(columns, values, x, s, at, out);
         at += 1;
     }
+}
+
+/// One column: four sums, so that an addition need not wait for the one before.
+#[inline(always)]
+fn sparse_dot(columns: &[u32], values: &[f64], x: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (mut js, mut vs) = (columns.chunks_exact(4), values.chunks_exact(4));
+    for (j, v) in (&mut js).zip(&mut vs) {
+        for k in 0..4 {
+            sums[k] += v[k] * x[j[k] as usize];
+        }
+    }
+    let tail: f64 = js.remainder().iter().zip(vs.remainder()).map(|(&j, v)| v * x[j as usize]).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
 }
 
 /// `W` columns at once, their sums in registers.

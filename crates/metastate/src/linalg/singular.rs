@@ -1,8 +1,13 @@
-//! The leading singular triplets of a matrix known by its two products, `A x` and `A^T y`, on blocks of vectors.
+//! The leading singular triplets of a matrix known by its two products, `A x` and `A^T y`.
 //!
-//! Block Lanczos bidiagonalisation with full reorthogonalisation and thick restarts. Two orthonormal bases are kept with
-//! `A V = U B` exactly; then `A^T U = V B^T + N R^T` with `N` the next block of `V`, so for the triplet `(x, sigma, y)` of the small B
-//! the only residual is `||R^T x||`, and some singular value of A lies within it of sigma.
+//! Lanczos bidiagonalisation, one vector at a time, with full reorthogonalisation and thick restarts. Two orthonormal bases are kept with
+//! `A V = U B`; then `A^T U = V B^T + beta n e^T` with `n` the next vector and `e` the last unit vector, so for the triplet `(x, sigma, y)` of
+//! the small B the only residual is `beta |x_last|`, and some singular value of A lies within it of sigma.
+//!
+//! A single starting vector sees one copy of a value that A has several times (a chain in pieces has such values). So when all have
+//! converged, a fresh random vector is tried for a few steps; if a value comes up that belongs among the leading ones, it goes on.
+//!
+//! The general routine of faer was not taken: where a vector vanishes (the zero matrix, the identity) its reorthogonalisation does not end.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
@@ -11,7 +16,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Mat, small, thin};
 
 /// Both products of a matrix with blocks of vectors.
-pub trait Products {
+pub trait Products: Sync {
     /// Number of rows and of columns.
     fn shape(&self) -> (usize, usize);
     /// `out = A x`.
@@ -27,16 +32,16 @@ pub struct TruncatedSvd {
     pub rank: usize,
     /// Error of the values to reach, relative to the largest singular value.
     pub tolerance: f64,
-    /// Blocks to multiply by, at most, each way.
-    pub blocks: usize,
-    /// Seed of the first block.
+    /// Vectors to multiply by, at most, each way.
+    pub steps: usize,
+    /// Seed of the first vector.
     pub seed: u64,
 }
 
 impl TruncatedSvd {
     /// So many triplets, to 1e-9 of the largest singular value.
     pub fn new(rank: usize, seed: u64) -> Self {
-        TruncatedSvd { rank, tolerance: 1e-9, blocks: 600, seed }
+        TruncatedSvd { rank, tolerance: 1e-9, steps: 5000, seed }
     }
 }
 
@@ -49,64 +54,76 @@ pub struct Svd {
     pub values: Vec<f64>,
     /// Right singular vectors, one a column.
     pub right: Mat,
-    /// `||A^T u_k - sigma_k v_k||` of each triplet (`A v_k = sigma_k u_k` holds to rounding).
+    /// `||A^T u_k - sigma_k v_k||` of each triplet, computed (`A v_k = sigma_k u_k` holds to rounding).
     pub residuals: Vec<f64>,
-    /// Whether all residuals are within the tolerance.
+    /// Whether all values are within the tolerance, as far as the residuals and the gap behind them tell.
     pub converged: bool,
 }
 
-/// Vectors multiplied at once: narrow blocks converge in fewer vectors; for large matrices a row of a wide block fills a cache line.
-const NARROW: usize = 4;
-const WIDE: usize = 8;
-const LARGE: usize = 20_000;
 /// The residual that is asked for in any case, relative to the largest singular value: the vectors should be good too.
 const GOOD_VECTORS: f64 = 1e-6;
+/// Room in the bases beside twice the wanted triplets.
+const EXTRA_ROOM: usize = 16;
+/// Steps from a fresh vector after convergence.
+const PROBE: usize = 10;
+/// A vector this much shorter than the largest singular value is rounding.
+const ROUNDING: f64 = 1e-14;
+/// A fresh vector of which less than this share is new: the row space is used up.
+const NOTHING_NEW: f64 = 1e-10;
 
 /// The leading triplets. Fewer than asked for where A has a smaller rank.
 pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
     let (rows, columns) = a.shape();
-    let smaller = rows.min(columns);
-    let wanted = settings.rank.min(smaller);
-    let width = if smaller < LARGE { NARROW } else { WIDE }.min(smaller);
-    // Room for the wanted triplets, a few guards, and fresh blocks between two restarts.
-    let keep = (wanted + wanted / 4 + width).min(smaller);
-    let room = (2 * keep + 4 * width).min(smaller.max(width));
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed);
-    let start = Mat::from_fn(columns, width, |_, _| StandardNormal.sample(&mut rng));
-    let mut run = Bidiagonal { v: Mat::zeros(columns, 0), u: Mat::zeros(rows, 0), b: Mat::zeros(0, 0), scale: 0.0 };
-    let mut next = small::orthonormalise(&start);
-    let mut coupling = Mat::zeros(0, 0);
-    let mut converged = false;
-    for step in 1..=settings.blocks {
-        let fresh = run.extend(a, &next);
-        let block;
-        (block, coupling) = run.next_block(a, fresh);
-        let full = run.v.cols() + block.cols() > room;
-        // The small decomposition costs as much as a few blocks: not after each.
-        if full || step % CHECK_EVERY == 0 || block.cols() == 0 {
-            let small = run.small();
-            run.scale = run.scale.max(small.values.first().copied().unwrap_or(0.0));
-            let residuals = small.residuals(wanted, &coupling);
-            // An empty block: the bases span an invariant space and every triplet in it is exact.
-            converged =
-                block.cols() == 0 || residuals.len() == wanted && small.within(&residuals, settings.tolerance * run.scale, run.scale);
-            if converged {
-                break;
-            }
-            if full && step < settings.blocks {
-                run.restart(&small, keep);
-            }
+    let wanted = settings.rank.min(rows.min(columns));
+    let room = (2 * wanted + EXTRA_ROOM).min(rows.min(columns));
+    // The wanted triplets and a good part of the next ones: they are what keeps the wanted ones from converging.
+    let keep = (wanted + (room - wanted) / 2).min(room.saturating_sub(1));
+    let mut run = Bidiagonal::new(a, room, settings.seed);
+    let mut steps = settings.steps;
+    // The smallest wanted value before a fresh vector was tried.
+    let mut probed: Option<f64> = None;
+    let mut ended = false;
+    while wanted > 0 && !ended {
+        let until = if probed.is_some() { (run.v.len() + PROBE).min(room) } else { room };
+        run.extend(until, &mut steps);
+        let small = run.small();
+        run.scale = run.scale.max(small.values.first().copied().unwrap_or(0.0));
+        let error = settings.tolerance * run.scale;
+        let residuals = small.residuals(wanted, run.beta);
+        ended = run.next.is_none() || steps == 0;
+        if let Some(before) = probed.take() {
+            // Nothing larger turned up: what was found is what there is.
+            ended |= small.values[wanted - 1] <= before + 10.0 * error;
+        } else if !ended && residuals.len() == wanted && small.within(&residuals, error, run.scale) {
+            probed = Some(small.values[wanted - 1]);
+            run.restart(&small, wanted);
+            run.next = run.fresh();
+            run.beta = 0.0;
+            // With bases as wide as the matrix there may be no room to probe; then nothing is left to find.
+            ended = run.next.is_none() || run.v.len() == room;
+            continue;
         }
-        next = block;
+        if !ended && run.v.len() == room {
+            run.restart(&small, keep);
+        }
     }
-    let small = run.small();
-    let (left, right) = run.lift(&small, wanted);
-    let residuals = small.residuals(wanted, &coupling);
-    Svd { left, values: small.values[..residuals.len()].to_vec(), right, residuals, converged }
+    finish(a, &run, wanted, settings.tolerance)
 }
 
-/// Blocks between two looks at the residuals.
-const CHECK_EVERY: usize = 6;
+/// The triplets that the bases hold, with their true residuals.
+fn finish(a: &impl Products, run: &Bidiagonal<'_, impl Products>, wanted: usize, tolerance: f64) -> Svd {
+    let small = run.small();
+    let k = wanted.min(small.values.len());
+    let (u, v) = run.lifted(&small, k);
+    let (left, right) = (u.transposed(), v.transposed());
+    let mut image = Mat::default();
+    a.transposed_times(&left, &mut image);
+    let values = small.values[..k].to_vec();
+    thin::for_each_row_mut(&mut image, |i, row| row.iter_mut().zip(right.row(i)).zip(&values).for_each(|((x, v), s)| *x -= s * v));
+    let residuals = thin::column_norms(&image);
+    let converged = k == 0 || run.next.is_none() || small.within(&residuals, tolerance * run.scale, run.scale);
+    Svd { left, values, right, residuals, converged }
+}
 
 /// `B = X diag(values) Y^T`.
 struct Small {
@@ -116,8 +133,8 @@ struct Small {
 }
 
 impl Small {
-    /// Whether the values are within `error` of singular values of A: by `||R^T x||` itself, or, where the next value is far enough away,
-    /// by its square over that distance.
+    /// Whether the values are within `error` of singular values of A: by the residual itself, or, where the next value is far enough
+    /// away, by its square over that distance.
     fn within(&self, residuals: &[f64], error: f64, scale: f64) -> bool {
         let k = residuals.len();
         let gap = if k < self.values.len() { self.values[k - 1] - self.values[k] } else { 0.0 };
@@ -126,182 +143,231 @@ impl Small {
         residuals.iter().all(|r| *r <= error || *r <= GOOD_VECTORS * scale && gap > 100.0 * next && r * r <= error * (gap - next))
     }
 
-    /// `||R^T x||` of the leading triplets; `coupling` is R^T.
-    fn residuals(&self, wanted: usize, coupling: &Mat) -> Vec<f64> {
-        let k = wanted.min(self.values.len());
-        if coupling.rows() == 0 {
-            return vec![0.0; k];
-        }
-        let leading: Vec<usize> = (0..k).collect();
-        let mut rest = Mat::default();
-        thin::product(coupling, &self.x.select_columns(&leading), &mut rest);
-        thin::column_norms(&rest)
+    /// `beta |x_last|` of the leading triplets.
+    fn residuals(&self, wanted: usize, beta: f64) -> Vec<f64> {
+        let last = self.x.rows().saturating_sub(1);
+        (0..wanted.min(self.values.len())).map(|k| (beta * self.x[(last, k)]).abs()).collect()
     }
 }
 
-/// `A V = U B`.
-struct Bidiagonal {
-    v: Mat,
-    u: Mat,
+/// `A V = U B`, `A^T U = V B^T + beta next e^T`.
+struct Bidiagonal<'a, A: Products> {
+    a: &'a A,
+    v: Basis,
+    u: Basis,
+    /// Only its first `v.len()` rows and columns are in use.
     b: Mat,
+    beta: f64,
+    /// `None` when V holds the whole row space.
+    next: Option<Mat>,
     /// The largest singular value met.
     scale: f64,
+    rng: Xoshiro256PlusPlus,
 }
 
-impl Bidiagonal {
-    /// Appends a block to V and what A makes of it to U; hands back the number of columns by which U grew.
-    fn extend(&mut self, a: &impl Products, block: &Mat) -> usize {
-        let mut image = Mat::default();
-        a.times(block, &mut image);
-        let along = project_out(&self.u, &mut image);
-        let norms = thin::column_norms(&image);
-        self.scale = norms.iter().copied().fold(self.scale, f64::max);
-        let fresh = independent(&self.u, &image, 1e-14 * self.scale);
-        let inside = thin::cross_gram(&fresh, &image);
-        let (m, n, grown, t) = (self.b.rows(), self.b.cols(), fresh.cols(), block.cols());
-        self.b = Mat::from_fn(m + grown, n + t, |i, j| match (i < m, j < n) {
-            (true, true) => self.b[(i, j)],
-            (true, false) => along[(j - n, i)],
-            (false, true) => 0.0,
-            (false, false) => inside[(i - m, j - n)],
-        });
-        self.v = beside(&self.v, block);
-        self.u = beside(&self.u, &fresh);
-        grown
+impl<'a, A: Products> Bidiagonal<'a, A> {
+    fn new(a: &'a A, room: usize, seed: u64) -> Self {
+        let (rows, columns) = a.shape();
+        let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (v, u) = (Basis::new(columns), Basis::new(rows));
+        let mut run = Bidiagonal { a, v, u, b: Mat::zeros(room, room), beta: 0.0, next: None, scale: 0.0, rng };
+        run.next = run.fresh();
+        run
     }
 
-    /// The part of `A^T U` outside V, from the columns of U that are new; with `R`, its coupling to all columns of U.
-    ///
-    /// For the older columns of U that part lies in the blocks already taken, except after a restart, where the block that was
-    /// next came first: so the new columns are all that is left to look at.
-    fn next_block(&self, a: &impl Products, fresh: usize) -> (Mat, Mat) {
-        let m = self.u.cols();
-        let newest: Vec<usize> = (m - fresh..m).collect();
+    /// A random vector of the row space, orthogonal to V.
+    fn fresh(&mut self) -> Option<Mat> {
+        let (rows, columns) = self.a.shape();
+        if self.v.len() >= rows.min(columns) {
+            return None;
+        }
+        let random = Mat::from_fn(rows, 1, |_, _| StandardNormal.sample(&mut self.rng));
+        let mut x = Mat::default();
+        self.a.transposed_times(&random, &mut x);
+        let length = norm(&x);
+        self.v.project_out(&mut x);
+        let new = norm(&x);
+        if new.is_nan() || new <= NOTHING_NEW * length {
+            return None;
+        }
+        divide(&mut x, new);
+        // A short rest is not orthogonal after one division.
+        self.v.project_out(&mut x);
+        let new = norm(&x);
+        divide(&mut x, new);
+        Some(x)
+    }
+
+    /// Steps until the bases hold `until` vectors, or none is left to go on with.
+    fn extend(&mut self, until: usize, steps: &mut usize) {
         let mut image = Mat::default();
-        a.transposed_times(&self.u.select_columns(&newest), &mut image);
-        project_out(&self.v, &mut image);
-        let block = independent(&self.v, &image, 1e-14 * self.scale);
-        let coupling = thin::cross_gram(&block, &image);
-        let all = Mat::from_fn(block.cols(), m, |i, j| if j < m - fresh { 0.0 } else { coupling[(i, j - (m - fresh))] });
-        (block, all)
+        while self.v.len() < until && *steps > 0 {
+            let Some(next) = self.next.take() else { return };
+            *steps -= 1;
+            let j = self.v.len();
+            self.a.times(&next, &mut image);
+            self.v.push(&next);
+            let along = self.u.project_out(&mut image);
+            let mut alpha = norm(&image);
+            self.scale = self.scale.max(alpha);
+            if alpha > ROUNDING * self.scale {
+                divide(&mut image, alpha);
+            } else {
+                // A v lies in U: any direction will do.
+                alpha = 0.0;
+                image = self.any_left();
+            }
+            along.iter().enumerate().for_each(|(i, h)| self.b[(i, j)] = *h);
+            self.b[(j, j)] = alpha;
+            self.u.push(&image);
+
+            let mut next = Mat::default();
+            self.a.transposed_times(&image, &mut next);
+            self.v.project_out(&mut next);
+            self.beta = norm(&next);
+            if self.beta > ROUNDING * self.scale && self.v.len() < self.a.shape().0.min(self.a.shape().1) {
+                divide(&mut next, self.beta);
+                self.next = Some(next);
+            } else {
+                // An invariant space: every triplet in it is exact, but there may be others.
+                self.beta = 0.0;
+                self.next = self.fresh();
+            }
+        }
+    }
+
+    /// A random unit vector orthogonal to U.
+    fn any_left(&mut self) -> Mat {
+        let mut x = Mat::from_fn(self.a.shape().0, 1, |_, _| StandardNormal.sample(&mut self.rng));
+        self.u.project_out(&mut x);
+        let length = norm(&x);
+        divide(&mut x, length);
+        x
     }
 
     fn small(&self) -> Small {
-        match small::thin_svd(&self.b) {
+        let m = self.v.len();
+        match small::thin_svd(&Mat::from_fn(m, m, |i, j| self.b[(i, j)])) {
             Some((x, values, y)) => Small { x, values, y },
-            None => Small { x: Mat::zeros(self.b.rows(), 0), values: Vec::new(), y: Mat::zeros(self.b.cols(), 0) },
+            None => Small { x: Mat::zeros(m, 0), values: Vec::new(), y: Mat::zeros(m, 0) },
         }
     }
 
-    /// The leading singular vectors that the bases hold.
-    fn lift(&self, small: &Small, wanted: usize) -> (Mat, Mat) {
-        let leading: Vec<usize> = (0..wanted.min(small.values.len())).collect();
-        let (mut left, mut right) = (Mat::default(), Mat::default());
-        thin::product(&self.u, &small.x.select_columns(&leading), &mut left);
-        thin::product(&self.v, &small.y.select_columns(&leading), &mut right);
-        (left, right)
+    /// The leading `k` singular vectors that the bases hold, one a row.
+    fn lifted(&self, small: &Small, k: usize) -> (Mat, Mat) {
+        rayon::join(|| self.u.combined(&small.x, k), || self.v.combined(&small.y, k))
     }
 
-    /// Keeps the leading triplets only.
+    /// Keeps the leading triplets only; the next vector and its coupling `beta x_last` to them stay.
     fn restart(&mut self, small: &Small, keep: usize) {
         let k = keep.min(small.values.len());
-        (self.u, self.v) = self.lift(small, k);
-        self.b = Mat::from_fn(k, k, |i, j| if i == j { small.values[i] } else { 0.0 });
+        (self.u.vectors, self.v.vectors) = self.lifted(small, k);
+        self.b.as_mut_slice().fill(0.0);
+        (0..k).for_each(|i| self.b[(i, i)] = small.values[i]);
     }
 }
 
-/// `x <- x - Q Q^T x`, twice, since once leaves rounding behind; hands back `x^T Q`.
-fn project_out(q: &Mat, x: &mut Mat) -> Mat {
-    let mut total = Mat::zeros(x.cols(), q.cols());
-    if q.cols() == 0 {
-        return total;
-    }
-    for _ in 0..2 {
-        let shadow = along(q, x);
-        take_away(q, &shadow, x);
-        total.as_mut_slice().iter_mut().zip(shadow.as_slice()).for_each(|(t, a)| *t += a);
-    }
-    total
+/// Orthonormal vectors, one a row.
+struct Basis {
+    vectors: Mat,
 }
 
-/// `x^T Q` for a wide Q and a few columns x, row by row: a general product spends more on arranging so narrow a matrix.
-fn along(q: &Mat, x: &Mat) -> Mat {
-    let (m, t) = (q.cols(), x.cols());
-    if m == 0 {
-        return Mat::zeros(t, 0);
+impl Basis {
+    fn new(length: usize) -> Self {
+        Basis { vectors: Mat::zeros(0, length) }
     }
-    let part = |rows: std::ops::Range<usize>| {
-        let mut out = Mat::zeros(t, m);
-        pulp::Arch::new().dispatch(|| {
-            for i in rows.clone() {
-                let row = q.row(i);
-                for (sums, &x) in out.as_mut_slice().chunks_exact_mut(m).zip(x.row(i)) {
-                    sums.iter_mut().zip(row).for_each(|(s, q)| *s += x * q);
-                }
+
+    fn len(&self) -> usize {
+        self.vectors.rows()
+    }
+
+    fn push(&mut self, x: &Mat) {
+        let (m, n) = (self.len(), self.vectors.cols());
+        self.vectors.resize(m + 1, n);
+        self.vectors.row_mut(m).copy_from_slice(x.as_slice());
+    }
+
+    /// `x <- x - Q^T Q x`; hands back `Q x`. The last vector first, since most of it lies there; again as long as what is left is so
+    /// much shorter than before that rounding may show.
+    fn project_out(&self, x: &mut Mat) -> Vec<f64> {
+        let m = self.len();
+        let mut total = vec![0.0; m];
+        let Some(last) = m.checked_sub(1) else { return total };
+        total[last] = dot(self.vectors.row(last), x.as_slice());
+        self.take_away(last..m, &total[last..], x);
+        let mut before = norm(x);
+        for _ in 0..3 {
+            let along = self.along(x);
+            self.take_away(0..m, &along, x);
+            total.iter_mut().zip(&along).for_each(|(t, a)| *t += a);
+            let after = norm(x);
+            if after >= 0.7 * before {
+                break;
             }
+            before = after;
+        }
+        total
+    }
+
+    /// `Q x`.
+    fn along(&self, x: &Mat) -> Vec<f64> {
+        let m = self.len();
+        let part = |range: std::ops::Range<usize>| {
+            pulp::Arch::new().dispatch(|| {
+                let x = &x.as_slice()[range.clone()];
+                (0..m).map(|k| wide_dot(&self.vectors.row(k)[range.clone()], x)).collect::<Vec<f64>>()
+            })
+        };
+        let add = |a: &mut Vec<f64>, b: Vec<f64>| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        thin::sum_blocks(x.rows(), 2 * m, part, add).unwrap_or_else(|| vec![0.0; m])
+    }
+
+    /// `x <- x - sum_k along_k q_k` over some of the vectors.
+    fn take_away(&self, which: std::ops::Range<usize>, along: &[f64], x: &mut Mat) {
+        let work = 2 * x.rows() * along.len();
+        thin::for_each_chunk_mut(x.as_mut_slice(), thin::BLOCK, work, |block, x| {
+            let range = block * thin::BLOCK..block * thin::BLOCK + x.len();
+            pulp::Arch::new().dispatch(|| {
+                for (k, h) in which.clone().zip(along) {
+                    x.iter_mut().zip(&self.vectors.row(k)[range.clone()]).for_each(|(x, q)| *x -= h * q);
+                }
+            });
         });
+    }
+
+    /// `M^T Q` for the first `k` columns of M.
+    fn combined(&self, m: &Mat, k: usize) -> Mat {
+        let map = Mat::from_fn(k, self.len(), |i, j| m[(j, i)]);
+        let mut out = Mat::default();
+        thin::product(&map, &self.vectors, &mut out);
         out
-    };
-    let add = |a: &mut Mat, b: Mat| a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
-    thin::sum_blocks(q.rows(), 2 * m * t, part, add).unwrap_or_else(|| Mat::zeros(t, m))
-}
-
-/// `x <- x - Q shadow^T`.
-fn take_away(q: &Mat, shadow: &Mat, x: &mut Mat) {
-    let (m, t) = (q.cols(), x.cols());
-    if m == 0 || t == 0 {
-        return;
     }
-    let work = 2 * x.as_slice().len() * m;
-    thin::for_each_chunk_mut(x.as_mut_slice(), thin::BLOCK * t, work, |block, rows| {
-        pulp::Arch::new().dispatch(|| {
-            for (k, out) in rows.chunks_exact_mut(t).enumerate() {
-                let row = q.row(block * thin::BLOCK + k);
-                for (o, shadow) in out.iter_mut().zip(shadow.as_slice().chunks_exact(m)) {
-                    *o -= wide_dot(row, shadow);
-                }
-            }
-        });
-    });
 }
 
-/// `<a, b>` in eight interleaved sums.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    thin::sum_blocks(a.len(), 2, |r| pulp::Arch::new().dispatch(|| wide_dot(&a[r.clone()], &b[r.clone()])), |a, b| *a += b).unwrap_or(0.0)
+}
+
+fn norm(x: &Mat) -> f64 {
+    dot(x.as_slice(), x.as_slice()).sqrt()
+}
+
+fn divide(x: &mut Mat, by: f64) {
+    x.as_mut_slice().iter_mut().for_each(|x| *x /= by);
+}
+
+/// `<a, b>` in sixteen interleaved sums.
 #[inline(always)]
 fn wide_dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (mut x, mut y) = (a.chunks_exact(8), b.chunks_exact(8));
+    let mut sums = [0.0; 16];
+    let (mut x, mut y) = (a.chunks_exact(16), b.chunks_exact(16));
     for (p, q) in (&mut x).zip(&mut y) {
-        for k in 0..8 {
+        for k in 0..16 {
             sums[k] += p[k] * q[k];
         }
     }
     let tail: f64 = x.remainder().iter().zip(y.remainder()).map(|(p, q)| p * q).sum();
     sums.iter().sum::<f64>() + tail
-}
-
-/// Orthonormal basis of the columns longer than `threshold`, orthogonal to `q` to rounding.
-fn independent(q: &Mat, x: &Mat, threshold: f64) -> Mat {
-    let long: Vec<usize> = thin::column_norms(x).iter().enumerate().filter(|(_, n)| **n > threshold).map(|(j, _)| j).collect();
-    let mut basis = small::orthonormalise(&x.select_columns(&long));
-    // Where columns cancelled against each other, what they held of q grew with what was left.
-    let drift = along(q, &basis);
-    if thin::dot(drift.as_slice(), drift.as_slice()).sqrt() <= 1e-14 * (drift.as_slice().len() as f64).sqrt() {
-        return basis;
-    }
-    project_out(q, &mut basis);
-    let still: Vec<usize> = thin::column_norms(&basis).iter().enumerate().filter(|(_, n)| **n > 0.5).map(|(j, _)| j).collect();
-    small::orthonormalise(&basis.select_columns(&still))
-}
-
-fn beside(a: &Mat, b: &Mat) -> Mat {
-    let k = a.cols();
-    let mut out = Mat::zeros(a.rows(), k + b.cols());
-    for i in 0..a.rows() {
-        let (left, right) = out.row_mut(i).split_at_mut(k);
-        left.copy_from_slice(a.row(i));
-        right.copy_from_slice(b.row(i));
-    }
-    out
 }
 
 #[cfg(test)]
@@ -361,6 +427,24 @@ mod tests {
         found.values.iter().zip(&exact).for_each(|(x, y)| assert!((x - y).abs() < 1e-12 * exact[0]));
         let zero = truncated_svd(&Dense(Mat::zeros(20, 20)), &TruncatedSvd::new(3, 3));
         assert!(zero.values.iter().all(|s| *s == 0.0));
+    }
+
+    #[test]
+    fn values_that_come_several_times_are_all_found() {
+        // Three values four times each, far above the rest: one Krylov space holds one copy of each.
+        let d = 400;
+        let a = Mat::from_fn(d, d, |i, j| match i == j {
+            true if i < 12 => 3.0 + (i / 4) as f64,
+            true => 1.0 / (2.0 + i as f64),
+            false => 0.0,
+        });
+        let found = truncated_svd(&Dense(a), &TruncatedSvd::new(12, 5));
+        let exact = [5.0, 5.0, 5.0, 5.0, 4.0, 4.0, 4.0, 4.0, 3.0, 3.0, 3.0, 3.0];
+        assert!(found.converged, "{:?}", found.residuals);
+        assert_eq!(found.values.len(), 12);
+        found.values.iter().zip(exact).for_each(|(x, y)| assert!((x - y).abs() < 1e-8, "{:?}", found.values));
+        let identity = truncated_svd(&Dense(Mat::from_fn(50, 50, |i, j| f64::from(u8::from(i == j)))), &TruncatedSvd::new(5, 1));
+        assert!(identity.converged && identity.values.len() == 5 && identity.values.iter().all(|s| (s - 1.0).abs() < 1e-12));
     }
 
     #[test]

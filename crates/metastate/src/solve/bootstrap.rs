@@ -110,15 +110,20 @@ fn without_zeros(counts: Csr) -> Csr {
     Csr::from_triplets(counts.rows(), counts.cols(), &triplets).unwrap_or(counts)
 }
 
-/// The columns of `u` in the order of the reference's: the matching with the largest `sum_k sum_i xi_i r_ik u_il`. A column that
-/// is missing becomes zero.
+/// The columns of `u` in the order of the reference's. A column that is missing becomes zero.
 fn aligned(reference: &Mat, u: &Mat, share: &[f64]) -> Mat {
     let (s, t) = (reference.cols(), u.cols());
-    let n = s.max(t);
+    let matched = matching(reference, u, share);
+    Mat::from_fn(u.rows(), s, |i, k| if matched[k] < t { u[(i, matched[k])] } else { 0.0 })
+}
+
+/// For each column of the reference the column of `u` that stands for it: the matching with the largest `sum_k sum_i xi_i r_ik u_il`.
+/// Where `u` has fewer columns, some get a number beyond them.
+pub(crate) fn matching(reference: &Mat, u: &Mat, share: &[f64]) -> Vec<usize> {
+    let (s, t) = (reference.cols(), u.cols());
     let weighted = Mat::from_fn(u.rows(), t, |i, l| share[i] * u[(i, l)]);
     let overlap = thin::cross_gram(reference, &weighted);
-    let matched = assign(n, |k, l| if k < s && l < t { -overlap[(k, l)] } else { 0.0 });
-    Mat::from_fn(u.rows(), s, |i, k| if matched[k] < t { u[(i, matched[k])] } else { 0.0 })
+    assign(s.max(t), |k, l| if k < s && l < t { -overlap[(k, l)] } else { 0.0 })
 }
 
 /// The cheapest assignment of rows to columns (Hungarian method with potentials, `O(n^3)`): the column of each row.

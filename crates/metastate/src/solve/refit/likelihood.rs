@@ -174,6 +174,17 @@ fn check(observed: &Observed, start: &Factors, settings: &LikelihoodSettings) ->
     Ok(())
 }
 
+/// `a_k`: the mass of each meta-state at the start, none below a thousandth of an even share.
+pub(super) fn prior_mass(observed: &Observed, start: &Factors) -> Vec<f64> {
+    let mut mass =
+        thin::fold_rows(&start.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(m, u)| *m += observed.share[i] * u.max(0.0)));
+    let least = 1e-3 / start.rank() as f64;
+    mass.iter_mut().for_each(|m| *m = m.max(least));
+    let sum: f64 = mass.iter().sum();
+    mass.iter_mut().for_each(|m| *m /= sum);
+    mass
+}
+
 /// U and V, padded.
 #[derive(Debug, Clone)]
 struct Point {
@@ -203,14 +214,9 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(observed: &'a Observed, start: &Factors, prior: f64) -> Self {
-        let (s, width) = (start.rank(), start.rank().next_multiple_of(4));
+        let width = start.rank().next_multiple_of(4);
         let blocks = observed.states().div_ceil(BLOCK);
-        // a_k: the mass of each meta-state at the start, none below a thousandth of an even share.
-        let mut mass =
-            thin::fold_rows(&start.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(m, u)| *m += observed.share[i] * u.max(0.0)));
-        mass.iter_mut().for_each(|m| *m = m.max(1e-3 / s as f64));
-        let sum: f64 = mass.iter().sum();
-        mass.iter_mut().for_each(|m| *m /= sum);
+        let mut mass = prior_mass(observed, start);
         mass.resize(width, 0.0);
         Pass {
             observed,

@@ -6,8 +6,10 @@ mod kernel;
 mod least_squares;
 mod likelihood;
 mod observed;
+mod starts;
 
 pub use at_rank::SpectralFits;
 pub use least_squares::{LeastSquares, least_squares};
 pub use likelihood::{Likelihood, LikelihoodSettings, likelihood, likelihood_watched};
 pub use observed::{Observed, marginal_law};
+pub use starts::{BestRefit, RefitStart, Tried, likelihood_best_start};
