@@ -13,6 +13,9 @@ use crate::result::FitResult;
 /// Corners at each side of a map that may lie outside of it.
 const OUTSIDE: f64 = 0.025;
 
+/// Bins a side of a still picture: each is an element of its own in the file.
+const MOST_CELLS: usize = 80;
+
 /// File names and pictures.
 pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String, String)> {
     let mut plots = Vec::new();
@@ -76,6 +79,8 @@ fn timescales(result: &FitResult, lag: f64) -> Option<String> {
 
 /// Counted and model side by side, five decades from white to blue.
 fn matrices(heat: &Heat) -> String {
+    let coarse = heat.coarser(MOST_CELLS);
+    let heat = &coarse;
     let (n, side) = (heat.bins, 300.0);
     let unit = side / n.max(1) as f64;
     let most = f64::from(heat.counted.iter().copied().fold(f32::MIN_POSITIVE, f32::max));

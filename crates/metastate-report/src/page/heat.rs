@@ -58,4 +58,34 @@ impl Heat {
         (1..borders.len()).for_each(|k| borders[k] += borders[k - 1]);
         Heat { bins, states: d, counted: counted.into_iter().map(|x: f64| x as f32).collect(), model, borders }
     }
+
+    /// The same with fewer bins.
+    pub fn coarser(&self, most: usize) -> Heat {
+        let bins = self.bins.min(most.max(1));
+        let summed = |fine: &[f32]| {
+            let mut out = vec![0.0; bins * bins];
+            for (at, x) in fine.iter().enumerate() {
+                let (i, j) = (at / self.bins * bins / self.bins, at % self.bins * bins / self.bins);
+                out[i * bins + j] += x;
+            }
+            out
+        };
+        Heat { bins, counted: summed(&self.counted), model: summed(&self.model), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Heat;
+
+    #[test]
+    fn fewer_bins_hold_the_same_sum() {
+        let counted: Vec<f32> = (0..49).map(|x| x as f32).collect();
+        let heat = Heat { bins: 7, states: 70, model: counted.iter().rev().copied().collect(), counted, borders: vec![30] };
+        let coarse = heat.coarser(3);
+        assert_eq!((coarse.bins, coarse.counted.len()), (3, 9));
+        assert_eq!(coarse.counted.iter().sum::<f32>(), heat.counted.iter().sum::<f32>());
+        assert_eq!(coarse.counted[0], 0.0 + 1.0 + 2.0 + 7.0 + 8.0 + 9.0 + 14.0 + 15.0 + 16.0);
+        assert_eq!(heat.coarser(100), heat);
+    }
 }
