@@ -67,19 +67,24 @@ fn a_terminated_run_resumes_to_the_same_bytes() {
 #[test]
 fn another_question_is_not_resumed_and_damage_is_found() {
     let place = place();
-    let taken = reference(&place);
-    let child = place.command(FIT).spawn().unwrap();
-    std::thread::sleep(taken * 6 / 10);
+    reference(&place);
+    let mut child = place.command(FIT).spawn().unwrap();
+    // Killed as soon as two checkpoints stand.
+    let checkpoints = || {
+        let names = std::fs::read_dir(place.path("out.checkpoint")).into_iter().flatten().flatten();
+        let mut numbers: Vec<u64> = names.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    while checkpoints().len() < 2 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
     signal(&child, "-KILL");
     child.wait_with_output().unwrap();
     let (_, err) = place.expect(2, &[FIT, &["--resume", "--gap", "0.5"]].concat());
     assert!(err.contains("E-CLI-RESUME") && err.contains("fit.gap"), "{err}");
     // The newest checkpoint is damaged: the one before it is taken, and leads to the same end.
-    let mut numbers: Vec<u64> = std::fs::read_dir(place.path("out.checkpoint"))
-        .unwrap()
-        .filter_map(|e| e.unwrap().file_name().to_str().unwrap().parse().ok())
-        .collect();
-    numbers.sort_unstable();
+    let numbers = checkpoints();
     assert!(numbers.len() >= 2, "{numbers:?}");
     let damage = |number: u64| place.write(&format!("out.checkpoint/{number}/snapshot.npz"), b"nothing");
     damage(numbers[numbers.len() - 1]);
