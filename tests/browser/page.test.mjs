@@ -63,6 +63,10 @@ before(async () => {
   run('demo', '--out', 'city');
   writeFileSync(join(folder, 'hostile.csv'), trips(HOSTILE));
   run('fit', 'hostile.csv', '--from', 'from', '--to', 'to', '--lambda-ratio', '0.3', '--out', 'hostile');
+  run('simulate', 'city', '--trips', '40000', '--out', 'trips.csv');
+  const city = ['trips.csv', '--from-lon', 'from_lon', '--from-lat', 'from_lat', '--to-lon', 'to_lon', '--to-lat', 'to_lat'];
+  run('path', ...city, '--points', '6', '--floor', '0.05', '--folds', '3', '--refit', 'likelihood', '--bootstrap', '5', '--out', 'path');
+  run('compare', ...city, '--rank', '4', '--folds', '2', '--methods', 'svd-partition,penalised', '--out', 'rivals');
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -180,6 +184,54 @@ describe('the page of the toy city', () => {
     const first = readFileSync(path, 'utf8');
     run('report', 'city');
     assert.equal(readFileSync(path, 'utf8'), first);
+  });
+});
+
+describe('the page of a path', () => {
+  test('the lambda slider moves rank, score, gap and map', async () => {
+    const page = await open('path');
+    const { tab } = page;
+    const slider = tab.locator('#path input[type=range]'), told = () => tab.textContent('#path output');
+    const [at, most] = [Number(await slider.inputValue()), Number(await slider.getAttribute('max'))];
+    assert.ok(most >= 2, `${most + 1} points`);
+    const before = [await told(), await picture(tab, 'path'), await picture(tab, 'map')];
+    await slider.fill(String(at === 0 ? most : 0));
+    const after = [await told(), await picture(tab, 'path'), await picture(tab, 'map')];
+    before.forEach((was, k) => assert.notEqual(after[k], was, ['words', 'curve', 'map'][k]));
+    assert.match(after[0], /rank \d+/);
+    await slider.fill(String(at));
+    assert.deepEqual([await told(), await picture(tab, 'path'), await picture(tab, 'map')], before);
+    quiet(page, 'path');
+  });
+
+  test('the refit and the whiskers of the timescales are told', async () => {
+    const { tab } = await open('path');
+    assert.match(await tab.textContent('#refit'), /refit by likelihood/);
+    assert.match(await tab.textContent('#timescales .note'), /whiskers/);
+  });
+});
+
+describe('the page of compare', () => {
+  test('shows the table and the maps without any script', async () => {
+    const context = await browser.newContext();
+    const tab = await context.newPage();
+    const requests = [];
+    tab.on('request', (r) => requests.push(r.url()));
+    await tab.goto(pathToFileURL(join(folder, 'rivals', 'report.html')).href);
+    assert.equal(await tab.locator('script').count(), 0);
+    assert.equal(await tab.locator('table tr').count(), 3);
+    assert.ok(await tab.locator('img').evaluateAll((all) => all.length === 3 && all.every((i) => i.naturalWidth > 0)));
+    assert.equal(requests.filter((url) => !url.startsWith('data:')).length, 1);
+  });
+
+  test('report makes it again, and PNG on demand', () => {
+    const path = join(folder, 'rivals', 'report.html');
+    const first = readFileSync(path, 'utf8');
+    run('report', 'rivals', '--png');
+    assert.equal(readFileSync(path, 'utf8'), first);
+    assert.ok(readFileSync(join(folder, 'rivals', 'compare.png'), 'latin1').startsWith('\x89PNG'));
+    run('report', 'path', '--png');
+    assert.ok(statSync(join(folder, 'path', 'plots', 'timescales.png')).size > 5000);
   });
 });
 

@@ -74,6 +74,13 @@ struct Envelope {
     body: String,
 }
 
+/// Beside the result folder.
+pub fn place(out: &Path) -> PathBuf {
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(".checkpoint");
+    out.with_file_name(name)
+}
+
 /// Where checkpoints of a run go.
 #[derive(Debug)]
 pub struct Checkpoint {
@@ -85,9 +92,7 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Beside the result folder. `asked_for` is everything that the answer depends on.
     pub fn beside(out: &Path, asked_for: Value) -> Self {
-        let mut name = out.file_name().unwrap_or_default().to_owned();
-        name.push(".checkpoint");
-        let place = out.with_file_name(name);
+        let place = place(out);
         let next = numbers(&place).first().map_or(1, |n| n + 1);
         Checkpoint { place, asked_for, next }
     }
@@ -140,7 +145,7 @@ impl Checkpoint {
         self.next += 1;
         // What is older than the one before this one, and drafts of killed processes. Not being able to tidy up is no failure.
         for number in numbers(&self.place).into_iter().skip(2) {
-            let _ = std::fs::remove_dir_all(self.place.join(number.to_string()));
+            let _ = folder::remove(&self.place.join(number.to_string()));
         }
         Ok(())
     }
@@ -188,7 +193,7 @@ impl Checkpoint {
     /// After success nothing is left to resume.
     pub fn remove(&self) {
         // A folder that stays does no harm: it is checked before it is used.
-        let _ = std::fs::remove_dir_all(&self.place);
+        let _ = folder::remove(&self.place);
     }
 }
 

@@ -12,6 +12,7 @@ use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::{Folds, Label};
 use metastate_ingest::Data;
 use metastate_report::folder::{self, Draft};
+use metastate_report::page::comparison;
 use metastate_report::{LedgerRecord, ZoneSet, bar_chart, csv_field, number, zone_map};
 use serde::Serialize;
 
@@ -421,15 +422,20 @@ impl Compared {
 
 fn write(compared: &Compared, maps: &[(&str, String)], compare: &CompareArgs) -> Result<()> {
     let draft = Draft::begin(&compare.out)?;
-    draft.file("compare.csv", compared.csv().as_bytes())?;
+    let csv = compared.csv();
+    draft.file("compare.csv", csv.as_bytes())?;
     let json = serde_json::to_string_pretty(compared).map_err(|e| CliError::failed("E-CLI-WRITE", e.to_string()))?;
     draft.file("compare.json", format!("{json}\n").as_bytes())?;
+    let record = serde_json::from_str(&json).unwrap_or_default();
     let mut bars: Vec<(String, f64, bool)> =
         compared.methods.iter().filter_map(|r| Some((r.method.to_owned(), r.log_likelihood?, r.ours))).collect();
     bars.sort_by(|a, b| b.1.total_cmp(&a.1));
-    draft.file("compare.svg", bar_chart("Held-out log-likelihood a transition", &bars).as_bytes())?;
-    for (name, svg) in maps {
-        draft.file(&format!("map-{name}.svg"), svg.as_bytes())?;
+    let chart = bar_chart("Held-out log-likelihood a transition", &bars);
+    let mut pictures = vec![("compare".to_owned(), chart)];
+    pictures.extend(maps.iter().map(|(name, svg)| (format!("map-{name}"), svg.clone())));
+    for (name, svg) in &pictures {
+        draft.file(&format!("{name}.svg"), svg.as_bytes())?;
     }
+    draft.file("report.html", comparison(&record, &csv, &pictures).as_bytes())?;
     Ok(draft.finish(compare.force)?)
 }

@@ -122,6 +122,7 @@ impl From<metastate_report::Error> for CliError {
                     .at(path.display().to_string())
                     .remedy("name a folder that `metastate fit` wrote")
             }
+            e @ metastate_report::Error::NoFont => CliError::failed("E-CLI-FONT", e.to_string()),
             metastate_report::Error::Damaged { path, what } => CliError::failed("E-CLI-RESULT", format!("this file {what}"))
                 .at(path.display().to_string())
                 .remedy("it was changed or damaged after `metastate fit` wrote it; fit again"),

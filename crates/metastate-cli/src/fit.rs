@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use metastate::aggregate::ZoneFlows;
 use metastate::solve::{self, Problem, Solution};
 use metastate::{Chain, Label};
+use metastate_report::page::Extras;
 use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, InputArgs, RunArgs};
-use crate::checkpoint::{Checkpoint, proof_name};
+use crate::checkpoint::{self, Checkpoint, proof_name};
 use crate::data;
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
@@ -43,7 +44,10 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
     }
     check_run(&job.run)?;
-    folder::tidy(&job.run.out);
+    let out = &job.run.out;
+    for place in [out, &checkpoint::place(out), &path_checkpoint::place(out)] {
+        folder::tidy(place);
+    }
     folder::check_free(&job.run.out, job.run.force)?;
     keep_inputs(&job.run.out, &job.input, &job.fit)?;
 
@@ -135,7 +139,8 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         extra: &extra,
     };
     reporter.spin("page");
-    let extras = report::extras(&loaded.chain, &result, trace, path, job.seed)?;
+    let extras =
+        Extras { timescale_intervals: refitted.timescale_intervals, ..report::extras(&loaded.chain, &result, trace, path, job.seed)? };
     reporter.spin("writing");
     // Under the lock: a signal now waits until the folder stands.
     let mut state = stopper.lock();

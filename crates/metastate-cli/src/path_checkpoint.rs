@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use metastate::solve::Factors;
-use metastate_report::folder::Draft;
+use metastate_report::folder::{self, Draft};
 use metastate_report::npz::{Array, npz_bytes, read_npz};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -104,5 +104,5 @@ pub fn load(place: &Path, asked_for: &Value) -> Result<Option<Progress>> {
 /// After success nothing is left to resume.
 pub fn remove(place: &Path) {
     // A folder that stays does no harm: it is checked before it is used.
-    let _ = std::fs::remove_dir_all(place);
+    let _ = folder::remove(place);
 }

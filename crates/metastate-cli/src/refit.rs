@@ -1,5 +1,6 @@
 //! `--refit` and `--bootstrap`: what is done after the solve.
 
+use metastate::aggregate::latent::timescale_intervals;
 use metastate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
 use metastate::solve::refit::{LikelihoodSettings, Observed, RefitStart, least_squares, likelihood_best_start};
 use metastate::solve::select::select_prior;
@@ -30,6 +31,8 @@ pub struct Refitted {
     pub uncertainty: Option<Value>,
     /// U and V of it.
     pub factors: Option<Factors>,
+    /// Between which ends the timescales lie in most draws, in steps; none is infinite.
+    pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
     /// `refit.npz` and the tables of the bootstrap.
     pub files: Vec<(&'static str, Vec<u8>)>,
 }
@@ -97,9 +100,12 @@ pub fn run(
                 let found = bootstrap(parts.resample(), &fit.factors, &settings, || {})?;
                 let labels: Vec<Label> = chain.index().labels().collect();
                 out.files.push(("uncertainty.csv", table(&found, &fit.factors, &labels).into_bytes()));
+                let finite = |t: f64| t.is_finite().then_some(t);
+                out.timescale_intervals =
+                    timescale_intervals(&found.latent, CONFIDENCE).into_iter().map(|(low, high)| (finite(low), finite(high))).collect();
                 out.uncertainty = Some(json!({
                     "draws": found.replicates, "confidence": CONFIDENCE, "draws_are": parts.how(), "stability": found.stability,
-                    "undecided_states": found.undecided.iter().filter(|u| **u).count(),
+                    "timescale_intervals": out.timescale_intervals, "undecided_states": found.undecided.iter().filter(|u| **u).count(),
                 }));
             }
             out.factors = Some(fit.factors);

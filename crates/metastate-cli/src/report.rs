@@ -6,10 +6,11 @@ use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::solve::bootstrap::assign;
 use metastate::{Chain, Label};
-use metastate_report::FitResult;
-use metastate_report::page::{Extras, Heat, PathStory, Rival};
+use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
+use metastate_report::{FitResult, Painter, folder};
 use serde::Serialize;
 
+use crate::args::ReportCommand;
 use crate::error::Result;
 use crate::watch::Trace;
 
@@ -35,6 +36,7 @@ pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, mut path: Option<
             zones: in_our_order(result.partition, r.labels.iter().copied(), result.xi),
         }),
         path,
+        ..Extras::default()
     })
 }
 
@@ -64,7 +66,47 @@ impl Made {
 }
 
 /// Makes the page of a folder anew.
-pub fn run(place: &Path) -> Result<Made> {
+pub fn run(command: &ReportCommand) -> Result<Made> {
+    let place = command.result.as_path();
+    let painter = if command.png { Some(Painter::new()?) } else { None };
+    let bytes = match place.join(COMPARISON).is_file() {
+        true => comparison_anew(place, painter.as_ref())?,
+        false => fit_anew(place, painter.as_ref())?,
+    };
+    Ok(Made { page: place.join("report.html").display().to_string(), bytes })
+}
+
+/// What a folder of `compare` is known by.
+const COMPARISON: &str = "compare.json";
+
+fn comparison_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
+    let read = |name: &str| {
+        let path = place.join(name);
+        std::fs::read_to_string(&path).map_err(|cause| metastate_report::Error::Io { path, doing: "read", cause })
+    };
+    let record = serde_json::from_str(&read(COMPARISON)?)
+        .map_err(|e| metastate_report::Error::Damaged { path: place.join(COMPARISON), what: format!("is not what compare wrote ({e})") })?;
+    let mut names: Vec<String> = std::fs::read_dir(place)
+        .map_err(|cause| metastate_report::Error::Io { path: place.to_owned(), doing: "read", cause })?
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".svg"))
+        .collect();
+    names.sort();
+    let pictures = names.into_iter().map(|name| Ok((read(&name)?, name))).collect::<Result<Vec<_>>>()?;
+    if let Some(painter) = painter {
+        for (svg, name) in &pictures {
+            let file = place.join(name);
+            folder::write_file(&file.with_extension("png"), &painter.png(&file, svg)?)?;
+        }
+    }
+    let named: Vec<(String, String)> = pictures.into_iter().map(|(svg, name)| (name.trim_end_matches(".svg").to_owned(), svg)).collect();
+    let html = comparison(&record, &read("compare.csv")?, &named);
+    folder::write_file(&place.join("report.html"), html.as_bytes())?;
+    Ok(html.len())
+}
+
+fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let loaded = metastate_report::load(place)?;
     let extras = metastate_report::load_extras(place)?;
     let labels: Vec<Label> = loaded.column("label")?.into_iter().map(|l| Label::from(l.as_str())).collect();
@@ -90,6 +132,5 @@ pub fn run(place: &Path) -> Result<Made> {
         witness_mu: &loaded.witness.2,
         extra: &[],
     };
-    let bytes = metastate_report::remake(place, &loaded.summary, &result, &extras)?;
-    Ok(Made { page: place.join("report.html").display().to_string(), bytes })
+    Ok(metastate_report::remake(place, &loaded.summary, &result, &extras, painter)?)
 }

@@ -58,7 +58,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             tell(&common, &assigned, || assigned.describe())?;
         }
         Command::Report(command) => {
-            let made = report::run(&command.result)?;
+            let made = report::run(&command)?;
             tell(&common, &made, || made.describe())?;
         }
         Command::Count(command) => {

@@ -28,6 +28,8 @@ pub(crate) struct Chart<'a> {
     pub y: Axis<'a>,
     /// Points with the half length of their error bar (zero: none), ascending or descending in x.
     pub points: &'a [(f64, f64, f64)],
+    /// Ends of intervals `(x, low, high)` that are not symmetric about a point.
+    pub spans: &'a [(f64, f64, f64)],
     /// A line between the points, or a bar down to the axis for each.
     pub line: bool,
     /// A second quantity as steps, from zero up on an axis of its own.
@@ -94,7 +96,7 @@ impl Chart<'_> {
     pub fn svg(&self) -> Option<String> {
         let (x0, x1, y0, y1) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP);
         let sx = Scale::new(self.points.iter().map(|p| p.0), self.x.log, x0, x1, if self.line { 0.02 } else { 0.06 })?;
-        let ends = self.points.iter().flat_map(|p| [p.1 - p.2, p.1 + p.2]);
+        let ends = self.points.iter().flat_map(|p| [p.1 - p.2, p.1 + p.2]).chain(self.spans.iter().flat_map(|p| [p.1, p.2]));
         let sy = Scale::new(ends, self.y.log, y0, y1, 0.06)?;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n\
@@ -180,6 +182,16 @@ impl Chart<'_> {
                 let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{fill}\"/>");
             }
         }
+        // An end that lies beyond the picture (infinite) is drawn to its edge.
+        let clipped = |y: f64| if y.is_finite() && (!self.y.log || y > 0.0) { sy.at(y) } else { y1 };
+        for &(x, low, high) in self.spans {
+            let (x, low, high) = (sx.at(x), clipped(low), clipped(high));
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x:.1} {low:.1}V{high:.1}M{0:.1} {low:.1}h8M{0:.1} {high:.1}h8\" stroke=\"#333\" fill=\"none\"/>",
+                x - 4.0
+            );
+        }
         Some(out + "</svg>\n")
     }
 }
@@ -195,6 +207,7 @@ mod tests {
             x: axis("x"),
             y: axis("y"),
             points,
+            spans: &[(1.0, 2.0, f64::INFINITY)],
             line: true,
             steps: Some(("rank", &[(1.0, 1.0), (10.0, 4.0)])),
             marked: Some(0),

@@ -117,6 +117,14 @@ fn beside(place: &Path, word: &str) -> PathBuf {
     parent_of(place).join(format!(".{name}.{word}-{}", std::process::id()))
 }
 
+/// Removes a folder so that it is whole until it is gone: moved to another name first. What a killed process leaves under that
+/// name is for [`tidy`].
+pub fn remove(place: &Path) -> std::io::Result<()> {
+    let gone = beside(place, "gone");
+    fs::rename(place, &gone)?;
+    fs::remove_dir_all(gone)
+}
+
 /// Removes what killed processes left beside `place`, and puts back a folder that was moved away and never replaced.
 pub fn tidy(place: &Path) {
     let Some(name) = place.file_name().map(|n| n.to_string_lossy().into_owned()) else { return };
@@ -129,7 +137,7 @@ pub fn tidy(place: &Path) {
         // All of this is tidying: what cannot be done now is left to the next run.
         if dead("old") && !place.exists() {
             let _ = fs::rename(entry.path(), place);
-        } else if dead("old") || dead("new") {
+        } else if dead("old") || dead("new") || dead("gone") {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

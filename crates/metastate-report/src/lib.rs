@@ -14,6 +14,7 @@ pub mod npz;
 pub mod page;
 mod parquet_table;
 mod plots;
+mod png;
 mod result;
 mod summary;
 mod tables;
@@ -26,6 +27,7 @@ pub use forecast::{
 };
 pub use load::{Loaded, load, load_extras, load_refit};
 pub use map::{bar_chart, zone_map};
+pub use png::Painter;
 pub use result::{FitResult, Zones, remake, write};
 pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
 pub use tables::{csv_field, number, parse_csv};

@@ -22,7 +22,7 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
     let mut add = |name: &str, svg: Option<String>| plots.extend(svg.map(|svg| (format!("{name}.svg"), svg)));
     add("path", path(extras));
     add("convergence", convergence(extras));
-    add("timescales", timescales(result, lag));
+    add("timescales", timescales(result, lag, &extras.timescale_intervals));
     add("matrices", extras.heat.as_ref().map(matrices));
     if let Some((places, side)) = result.coordinates.zip(extras.cell) {
         let ours: Vec<usize> = result.partition.labels.iter().map(|z| *z as usize).collect();
@@ -52,7 +52,7 @@ fn path(extras: &Extras) -> Option<String> {
     let ranks: Vec<(f64, f64)> = story.points.iter().map(|p| (p.lambda, p.rank as f64)).collect();
     let y = Axis { name: if scored { "held-out log-likelihood a transition" } else { "objective" }, log: false };
     let x = Axis { name: "lambda", log: true };
-    Chart { title: "Lambda path", x, y, points: &points, line: true, steps: Some(("rank", &ranks)), marked: Some(story.chosen) }.svg()
+    Chart { title: "Lambda path", x, y, points: &points, spans: &[], line: true, steps: Some(("rank", &ranks)), marked: Some(story.chosen) }.svg()
 }
 
 fn convergence(extras: &Extras) -> Option<String> {
@@ -60,10 +60,10 @@ fn convergence(extras: &Extras) -> Option<String> {
     let points: Vec<(f64, f64, f64)> = seen().map(|(t, f)| (t.t, ((f - t.bound) / f).max(1e-15), 0.0)).collect();
     let ranks: Vec<(f64, f64)> = seen().map(|(t, _)| (t.t, t.rank as f64)).collect();
     let (x, y) = (Axis { name: "seconds", log: false }, Axis { name: "gap to the bound while solving", log: true });
-    Chart { title: "Convergence", x, y, points: &points, line: true, steps: Some(("rank", &ranks)), marked: None }.svg()
+    Chart { title: "Convergence", x, y, points: &points, spans: &[], line: true, steps: Some(("rank", &ranks)), marked: None }.svg()
 }
 
-fn timescales(result: &FitResult, lag: f64) -> Option<String> {
+fn timescales(result: &FitResult, lag: f64, intervals: &[(Option<f64>, Option<f64>)]) -> Option<String> {
     let chain = LatentChain::new(&result.model.u, &result.model.v).ok()?;
     let points: Vec<(f64, f64, f64)> = chain
         .spectrum()
@@ -74,7 +74,13 @@ fn timescales(result: &FitResult, lag: f64) -> Option<String> {
         .filter(|p| p.1.is_finite())
         .collect();
     let (x, y) = (Axis { name: "eigenvalue", log: false }, Axis { name: "timescale", log: true });
-    Chart { title: "Implied timescales", x, y, points: &points, line: false, steps: None, marked: None }.svg()
+    let spans: Vec<(f64, f64, f64)> = intervals
+        .iter()
+        .enumerate()
+        .filter_map(|(k, (low, high))| Some(((k + 2) as f64, lag * (*low)?, lag * high.unwrap_or(f64::INFINITY))))
+        .collect();
+    let title = if spans.is_empty() { "Implied timescales" } else { "Implied timescales, with 90 % of the bootstrap draws" };
+    Chart { title, x, y, points: &points, spans: &spans, line: false, steps: None, marked: None }.svg()
 }
 
 /// Counted and model side by side, five decades from white to blue.

@@ -7,6 +7,7 @@ use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::{Mat, thin};
 use metastate::solve::Factors;
 
+use crate::png::Painter;
 use crate::error::{Result, damaged, writing};
 use crate::folder::{Draft, write_file};
 use crate::hash;
@@ -94,7 +95,7 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
         flows: result.flows,
         labels: result.labels,
         xi: result.xi,
-        u: &result.factors.u,
+        u: &result.model.u,
         cells: result.coordinates.zip(result.cell),
     };
     put("zones.csv", map.table().as_bytes())?;
@@ -118,10 +119,14 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     Ok(summary)
 }
 
-/// The page and the plots of a folder that stands.
-pub fn remake(place: &Path, summary: &Summary, result: &FitResult, extras: &Extras) -> Result<usize> {
+/// The page and the plots of a folder that stands; with a painter, the plots as PNG too.
+pub fn remake(place: &Path, summary: &Summary, result: &FitResult, extras: &Extras, painter: Option<&Painter>) -> Result<usize> {
     for (name, svg) in plots::all(result, summary.lag(), extras) {
-        write_file(&place.join("plots").join(name), svg.as_bytes())?;
+        let file = place.join("plots").join(name);
+        write_file(&file, svg.as_bytes())?;
+        if let Some(painter) = painter {
+            write_file(&file.with_extension("png"), &painter.png(&file, &svg)?)?;
+        }
     }
     let html = page::render(summary, result, extras);
     write_file(&place.join("report.html"), html.as_bytes())?;

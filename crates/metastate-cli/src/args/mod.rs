@@ -169,8 +169,11 @@ pub struct CountCommand {
 /// `metastate report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportCommand {
-    /// The result folder
+    /// The result folder of fit, path, demo or compare
     pub result: PathBuf,
+    /// The plots as PNG too
+    #[arg(long)]
+    pub png: bool,
 }
 
 /// `metastate verify`.

@@ -57,7 +57,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
     let hard: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
     let top = (0..d).map(|i| (255.0 * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
-    let (stationary, timescales, horizon) = latent(result.model, result.xi, lag);
+    let (stationary, timescales, horizon) = latent(result.model, result.xi, lag, &extras.timescale_intervals);
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
         told.remove("files");
@@ -124,12 +124,17 @@ fn latent_rows(x: &Factors) -> Vec<Vec<f64>> {
 }
 
 /// The stationary law, the timescales in time steps of the data, and how far a forecast should look.
-fn latent(x: &Factors, xi: &[f64], lag: f64) -> (Option<Vec<f64>>, Vec<Value>, usize) {
+fn latent(x: &Factors, xi: &[f64], lag: f64, intervals: &[(Option<f64>, Option<f64>)]) -> (Option<Vec<f64>>, Vec<Value>, usize) {
     let Ok(chain) = LatentChain::new(&x.u, &x.v) else { return (None, Vec::new(), 10) };
     let modes: Vec<_> = chain.spectrum().into_iter().skip(1).collect();
     let slowest = modes.first().map_or(1.0, |m| m.timescale).clamp(1.0, 50.0);
     let finite = |t: f64| t.is_finite().then_some(t * lag);
-    let list = modes.iter().map(|m| json!({ "re": m.re, "im": m.im, "timescale": finite(m.timescale) })).collect();
+    let ends = |k: usize| intervals.get(k).map(|(low, high)| [low.map(|t| t * lag), high.map(|t| t * lag)]);
+    let list = modes
+        .iter()
+        .enumerate()
+        .map(|(k, m)| json!({ "re": m.re, "im": m.im, "timescale": finite(m.timescale), "interval": ends(k) }))
+        .collect();
     (chain.stationary(xi).ok().map(|laws| laws.limit), list, ((2.5 * slowest).ceil() as usize).max(10))
 }
 

@@ -3,10 +3,12 @@
 //! the script writes text only, the JSON cannot end its element, and the page's own policy forbids every other script, every
 //! style and every address.
 
+mod comparison;
 mod data;
 mod extras;
 mod heat;
 
+pub use comparison::comparison;
 pub use extras::{Extras, PathPoint, PathStory, RankChange, Rival, TracePoint, Zoning};
 pub use heat::Heat;
 
@@ -52,12 +54,16 @@ fn fill(template: &str, parts: &[(&str, String)]) -> String {
 
 /// Only this script and this style, and no network at all.
 fn policy() -> String {
-    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data: blob:; base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
-        hash(STYLE)
+        hash_source(SCRIPT),
+        hash_source(STYLE)
     )
+}
+
+/// As the policy names what it allows.
+fn hash_source(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
 /// As text between tags or in a quoted attribute.

@@ -52,6 +52,8 @@ pub struct Uncertainty {
     pub agreement: Vec<f64>,
     /// States on whose meta-state fewer draws than the confidence agree.
     pub undecided: Vec<bool>,
+    /// `V^T U` of each draw: its latent chain, meta-states in the draw's own order.
+    pub latent: Vec<Mat>,
     /// Draws.
     pub replicates: usize,
 }
@@ -69,7 +71,7 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
     }
     let total: f64 = whole.values().iter().sum();
     let share: Vec<f64> = (0..d).map(|i| whole.row(i).1.iter().sum::<f64>() / total).collect();
-    let draws: Vec<Mat> = (0..settings.replicates)
+    let (draws, latent): (Vec<Mat>, Vec<Mat>) = (0..settings.replicates)
         .into_par_iter()
         .map(|b| {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_add(b as u64));
@@ -84,10 +86,12 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
             let x = SpectralFits::new(drawn, s, settings.seed)?.likelihood(s, &settings.refit)?.factors;
             let aligned = aligned(&reference.u, &x.u, &share);
             watch();
-            Ok(aligned)
+            Ok((aligned, thin::cross_gram(&x.v, &x.u)))
         })
-        .collect::<Result<_>>()?;
-    Ok(summarise(reference, &draws, &share, settings))
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .unzip();
+    Ok(Uncertainty { latent, ..summarise(reference, &draws, &share, settings) })
 }
 
 /// As many transitions as there were, drawn from the counts: one binomial a pair, given what is left.
@@ -198,13 +202,16 @@ fn summarise(reference: &Factors, draws: &[Mat], share: &[f64], settings: &Boots
         })
         .collect();
     let undecided = agreement.iter().map(|a| *a < settings.confidence).collect();
-    Uncertainty { lower, upper, stability, agreement, undecided, replicates: draws.len() }
+    Uncertainty { lower, upper, stability, agreement, undecided, latent: Vec::new(), replicates: draws.len() }
 }
 
 /// Of sorted values, between the two nearest.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let (below, part) = (at.floor() as usize, at.fract());
+    if part == 0.0 {
+        return sorted[below];
+    }
     sorted[below] + part * (sorted[(below + 1).min(sorted.len() - 1)] - sorted[below])
 }
 

@@ -173,7 +173,8 @@ pub fn select(folds: &Folds, settings: &SelectSettings, mut watch: impl FnMut(us
     let mut prior = settings.first_prior;
     let (mut ranks, mut at_the_limit) = try_ranks(&prepared, prior, 1..=max_rank, settings, &mut watch)?;
     let (mut rank, mut best_rank) = smallest_within_one_error(&ranks);
-    let mut priors = try_priors(&prepared, rank, settings)?;
+    // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
+    let mut priors = try_priors(&prepared, rank.max(2).min(max_rank), settings)?;
     let better = best_prior(&priors);
     if better != prior {
         // The ranks again with the prior that suits the data: from a little below the first choice, and further down while the

@@ -221,6 +221,7 @@
   const S = D.summary;
   document.getElementById('verdict').append(
     el('span', { class: 'badge ' + (S.status === 'certified' ? 'certified' : ''), text: S.status }), el('span', { text: D.verdict }));
+  if (S.refit) document.getElementById('verdict').after(el('p', { class: 'note', id: 'refit', text: 'All figures show the refit by ' + (S.refit.kind === 'likelihood' ? `likelihood (a prior of ${fixed(S.refit.prior, 3)} transitions a state)` : 'least squares') + ' at the rank that lambda found. The proof above speaks of the penalised solution, in factors.npz.' }));
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
   document.getElementById('facts').append(fact(count(d), 'states'), fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
     fact(percent(Math.max(0, S.errors.certified_gap)), 'certified gap'), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
@@ -456,17 +457,17 @@
     });
     const second = el('div', { class: 'grid2' }); figures.append(second);
     if (D.timescales && D.timescales.length) {
-      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain.', second, 'Timescales');
+      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? `; the whiskers hold ${percent(S.uncertainty.confidence)} of the bootstrap draws.` : '.'), second, 'Timescales');
       figure(body, {
         name: 'timescales', height: 280,
         draw: (pen, w, h) => {
-          const b = { x0: 70, x1: w - 12, y0: 14, y1: h - 44 }, times = T.map((t) => t.timescale).filter((t) => t > 0 && Number.isFinite(t));
+          const b = { x0: 70, x1: w - 12, y0: 14, y1: h - 44 }, ends = (t) => (t.interval || []).filter((x) => x > 0), times = T.flatMap((t) => [t.timescale].concat(ends(t))).filter((t) => t > 0 && Number.isFinite(t));
           if (!times.length) return;
           const hi = Math.max(...times) * 1.3, lo = Math.min(...times, hi / 10) / 1.5, sy = scale(lo, hi, b.y1, b.y0, true), sx = scale(1.5, T.length + 1.5, b.x0, b.x1);
           const flat = (x) => x; flat.ticks = () => []; axes(pen, b, flat, sy, 'eigenvalue number', D.time_unit);
-          T.forEach((t, k) => { if (!(t.timescale > 0) || !Number.isFinite(t.timescale)) return; const x = sx(k + 2), wide = Math.max(2, ((b.x1 - b.x0) / T.length) * 0.62); pen.rect(x - wide / 2, sy(t.timescale), wide, b.y1 - sy(t.timescale), t.im ? '#cc79a7' : '#0072b2'); if (T.length <= 24) pen.text(String(k + 2), x, b.y1 + 15, { anchor: 'middle', size: 11, fill: css('--muted') }); });
+          T.forEach((t, k) => { if (!(t.timescale > 0) || !Number.isFinite(t.timescale)) return; const x = sx(k + 2), wide = Math.max(2, ((b.x1 - b.x0) / T.length) * 0.62); pen.rect(x - wide / 2, sy(t.timescale), wide, b.y1 - sy(t.timescale), t.im ? '#cc79a7' : '#0072b2'); if (t.interval && t.interval[0] > 0) { const [a, z] = [sy(t.interval[0]), t.interval[1] == null ? b.y0 : sy(t.interval[1])], half = Math.min(5, wide / 2); pen.line([[x, a], [x, z]], css('--ink'), 1.3); [a, z].forEach((y) => pen.line([[x - half, y], [x + half, y]], css('--ink'), 1.3)); } if (T.length <= 24) pen.text(String(k + 2), x, b.y1 + 15, { anchor: 'middle', size: 11, fill: css('--muted') }); });
         },
-        rows: () => [['number', 're', 'im', 'timescale']].concat(T.map((t, k) => [k + 2, t.re, t.im, t.timescale])),
+        rows: () => [['number', 're', 'im', 'timescale', 'lower', 'upper']].concat(T.map((t, k) => [k + 2, t.re, t.im, t.timescale, ...(t.interval || ['', '']).map((x) => x ?? 'inf')])),
         words: () => `Implied timescales: ${T.slice(0, 4).map((t) => fixed(t.timescale, 3)).join(', ')} ${D.time_unit}`,
       });
     }
@@ -553,7 +554,6 @@
 
   // ---------------------------------------------------------------- 8. rivals, what was left out, provenance
   const table = (rows) => el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ...rows[0].map((t) => el('th', { text: t, scope: 'col' })))), el('tbody', {}, ...rows.slice(1).map((r) => el('tr', {}, ...r.map((t) => el('td', { class: 'label', dir: 'auto', text: String(t) })))))));
-  if (D.compare) card('rivals', 'Rivals', 'The same held-out folds for every method.', figures, 'Rivals').append(table(D.compare));
   {
     const body = card('left-out', 'What was left out', S.ledger.length ? 'Nothing is lost silently: of ' + count(S.rows) + ' rows read, ' + count(S.rows_counted) + ' were counted.' : 'Nothing: every row that was read was counted.', figures, 'Left out');
     if (S.ledger.length) body.append(table([['reason', 'count', 'of', 'for example']].concat(S.ledger.map((e) => [e.reason, count(e.count), e.unit, e.examples.slice(0, 3).join(' · ')]))));

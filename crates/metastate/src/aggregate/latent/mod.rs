@@ -32,7 +32,7 @@ pub use identify::{Identity, identify};
 pub use lagged::projected_spectrum;
 pub use passage::{Lumped, steps_from};
 pub use rotation::{Rotation, largest_rotation};
-pub use spectrum::Mode;
+pub use spectrum::{Mode, timescale_intervals};
 pub use stationary::StationaryLaws;
 
 use crate::error::{Error, Result};

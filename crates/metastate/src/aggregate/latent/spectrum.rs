@@ -2,6 +2,7 @@
 
 use super::{LatentChain, Structure};
 use crate::linalg::{Mat, small};
+use crate::solve::bootstrap::quantile;
 
 /// One eigenvalue.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +44,24 @@ pub(super) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
     let key = |&(re, im): &(f64, f64)| (re.hypot(im) * 1e12).round();
     values.sort_by(|a, b| key(b).total_cmp(&key(a)).then(b.0.total_cmp(&a.0)).then(b.1.total_cmp(&a.1)));
     values.into_iter().enumerate().map(|(n, value)| Mode::new(value, n < on_unit_circle)).collect()
+}
+
+/// Between which ends the timescales lie in this share of the draws of the latent chain: one pair for each eigenvalue after the
+/// first, by its place in the order of its own draw. Draws with fewer meta-states say nothing of the last ones; the pair is missing
+/// (infinite on both sides) where fewer than two draws speak.
+pub fn timescale_intervals(latent: &[Mat], confidence: f64) -> Vec<(f64, f64)> {
+    let drawn: Vec<Vec<Mode>> = latent.iter().map(|k| modes(k, Structure::of(k).on_unit_circle())).collect();
+    let most = drawn.iter().map(Vec::len).max().unwrap_or(0);
+    let tail = 0.5 * (1.0 - confidence);
+    (1..most)
+        .map(|place| {
+            let mut times: Vec<f64> = drawn.iter().filter_map(|modes| modes.get(place)).map(|mode| mode.timescale).collect();
+            times.sort_by(f64::total_cmp);
+            // Between two infinite values there is no difference to share out.
+            let at = |q| Some(quantile(&times, q)).filter(|t| !t.is_nan()).unwrap_or(f64::INFINITY);
+            if times.len() < 2 { (f64::INFINITY, f64::INFINITY) } else { (at(tail), at(1.0 - tail)) }
+        })
+        .collect()
 }
 
 impl LatentChain<'_> {
