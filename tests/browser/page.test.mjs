@@ -64,8 +64,8 @@ before(async () => {
   writeFileSync(join(folder, 'hostile.csv'), trips(HOSTILE));
   run('fit', 'hostile.csv', '--from', 'from', '--to', 'to', '--lambda-ratio', '0.3', '--out', 'hostile');
   run('simulate', 'city', '--trips', '40000', '--out', 'trips.csv');
-  const city = ['trips.csv', '--from-lon', 'from_lon', '--from-lat', 'from_lat', '--to-lon', 'to_lon', '--to-lat', 'to_lat'];
-  run('path', ...city, '--points', '6', '--floor', '0.05', '--folds', '3', '--refit', 'likelihood', '--bootstrap', '5', '--out', 'path');
+  const city = ['trips.csv', '--from-lon', 'from_lon', '--from-lat', 'from_lat', '--to-lon', 'to_lon', '--to-lat', 'to_lat', '--cell', '0.02'];
+  run('path', ...city, '--points', '5', '--floor', '0.1', '--max-rank', '10', '--folds', '2', '--refit', 'likelihood', '--bootstrap', '5', '--out', 'path');
   run('compare', ...city, '--rank', '4', '--folds', '2', '--methods', 'svd-partition,penalised', '--out', 'rivals');
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',

@@ -433,6 +433,8 @@ fn write(compared: &Compared, maps: &[(&str, String)], compare: &CompareArgs) ->
     let chart = bar_chart("Held-out log-likelihood a transition", &bars);
     let mut pictures = vec![("compare".to_owned(), chart)];
     pictures.extend(maps.iter().map(|(name, svg)| (format!("map-{name}"), svg.clone())));
+    // By name, as a folder lists them: `report` makes the same page.
+    pictures.sort();
     for (name, svg) in &pictures {
         draft.file(&format!("{name}.svg"), svg.as_bytes())?;
     }
