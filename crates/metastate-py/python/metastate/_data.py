@@ -111,7 +111,7 @@ def _dense(array: np.ndarray[Any, Any]) -> Given:
         )
     try:
         numbers = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
+    except ValueError as cause:
         raise refuse(f"a matrix of numbers is needed ({cause})") from None
     if numbers.shape[0] == 0 or numbers.shape[1] == 0:
         what = "feature" if numbers.shape[0] else "sample"
