@@ -63,6 +63,10 @@ def test_dense_orders_read_only_and_memory_mapped(counts, expected, tmp_path):
     assert same(ms.fit(mapped, lambda_ratio=0.3), expected)
 
 
+def test_simulated_counts_are_taken_as_they_are(planted, expected):
+    assert same(ms.fit(planted.counts, lambda_ratio=0.3), expected)
+
+
 def test_matrix_or_counts_is_told_by_the_values(counts):
     p = counts.toarray() / counts.toarray().sum(axis=1, keepdims=True)
     assert ms.fit(p, lambda_ratio=0.3).summary["transitions"] == 0
@@ -85,7 +89,7 @@ def trips():
     return {"from": names[start], "to": names[end], "n": rng.integers(1, 4, 4000), "service": np.where(rng.random(4000) < 0.5, "yellow", "green").astype(object)}
 
 
-def test_tables(trips, tmp_path):
+def test_tables(trips, tmp_path, monkeypatch):
     import duckdb
     import pandas as pd
     import polars as pl
@@ -105,6 +109,8 @@ def test_tables(trips, tmp_path):
         result = ms.fit(table, **options)
         assert same(result, expected), type(table)
         assert result.summary["ledger"] == expected.summary["ledger"] and result.summary["rows"] == 4000
+    monkeypatch.setattr("metastate._data._needs_pyarrow", lambda _: True)
+    assert same(ms.fit(frame, **options), expected) and same(ms.fit(category, **options), expected)
     assert {str(s) for s in expected.states} <= set(trips["from"]) | set(trips["to"])
     with pytest.raises(ValueError, match="did you mean `from`|there is no column `fro`"):
         ms.fit(frame, from_column="fro", to_column="to")

@@ -25,6 +25,8 @@ def city():
 def test_frozen(result):
     with pytest.raises(AttributeError, match="frozen"):
         result.memberships = 1
+    with pytest.raises(TypeError):
+        result.summary["rank"] = 9
     for array in (result.memberships, result.profiles, result.weights, result.latent_chain, result.labels):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -141,7 +143,7 @@ def test_deeptime_there_and_back(real_data):
     fitted = ms.StateAggregation(weight_power=0.5, refit="likelihood", max_rank=6).fit(model)
     assert set(fitted.states_) <= set(int(s) for s in model.state_symbols)
     assert fitted.n_metastates_ >= 2
-    latent = fitted.to_deeptime(lagtime=lag)
+    latent = fitted.to_deeptime()
     assert isinstance(latent, MarkovStateModel) and latent.lagtime == lag
     assert np.allclose(latent.transition_matrix, fitted.latent_chain_)
     assert latent.timescales()[0] > lag

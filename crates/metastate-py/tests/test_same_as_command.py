@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +66,17 @@ def test_trips_with_coordinates(command, tmp_path):
     from_file = ms.fit(tmp_path / "trips.csv", **columns, cell=0.01, min_share=1e-3, lambda_ratio=0.3)
     assert np.array_equal(from_file.factors[0], result.factors[0])
     assert ms.verify(from_file.save(tmp_path / "file"))
+
+
+def test_verify_leaves_the_working_folder(counts, command, tmp_path, monkeypatch):
+    """The inputs of a result may be named from where it was made."""
+    sp.save_npz(tmp_path / "counts.npz", counts)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    command("fit", "counts.npz", "--lambda-ratio", 0.3, "--out", "out")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert ms.verify("../out")
+    assert Path.cwd() == tmp_path / "elsewhere"
 
 
 def test_threads_do_not_matter(counts):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from os import PathLike
 from pathlib import Path
@@ -23,7 +24,7 @@ def fit(data: Any, *, labels: Any = None, weights: Any = None, **options: Any) -
     Examples
     --------
     >>> import metastate as ms
-    >>> ms.fit([0, 1, 0, 0, 1, 2, 3, 2, 2, 3, 1, 0] * 50, lambda_ratio=0.5).rank
+    >>> ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5).rank
     2
     """
     return _fit(data, labels, weights, options, False)
@@ -55,7 +56,7 @@ def load(folder: str | PathLike[str]) -> Result:
     --------
     >>> import metastate as ms, pathlib, tempfile
     >>> place = pathlib.Path(tempfile.mkdtemp()) / "out"
-    >>> _ = ms.fit([0, 1, 0, 0, 1, 2, 3, 2, 2, 3, 1, 0] * 50, lambda_ratio=0.5).save(place)
+    >>> _ = ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5).save(place)
     >>> ms.load(place).rank
     2
     """
@@ -71,7 +72,7 @@ def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = 
     Examples
     --------
     >>> import metastate as ms
-    >>> bool(ms.verify(ms.fit([0, 1, 0, 0, 1, 2, 3, 2, 2, 3, 1, 0] * 50, lambda_ratio=0.5)))
+    >>> bool(ms.verify(ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5)))
     True
     """
     if isinstance(result, StateAggregation):
@@ -84,7 +85,12 @@ def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = 
                 return Verification(json.loads(result._live.verify(place)))
             return verify(place, data, labels=labels, weights=weights)
     if data is None:
-        return Verification(json.loads(_core.verify(result)))
+        here = os.getcwd()
+        try:
+            return Verification(json.loads(_core.verify(os.path.abspath(result))))
+        finally:
+            # The inputs may have been named from another folder, and are looked for from there.
+            os.chdir(here)
     kind = json.loads((Path(result) / "summary.json").read_text())["settings"]["input"].get("as")
     given = recognise(data, kind, labels, weights)
     return Verification(json.loads(_core.verify(result, given.payload, given.labels, given.weights)))
@@ -99,9 +105,9 @@ def compare(data: Any, rank: int, *, labels: Any = None, out: str | PathLike[str
     --------
     >>> import metastate as ms
     >>> walk = ms.simulate("trajectory", states=30, rank=3, steps=20_000).trajectory
-    >>> found = ms.compare(walk, rank=3, methods=["likelihood-refit", "independent"])
+    >>> found = ms.compare(walk, rank=3, methods=["refit-likelihood", "rank-one"])
     >>> [m["method"] for m in found]
-    ['likelihood-refit', 'independent']
+    ['refit-likelihood', 'rank-one']
     """
     known = {o["name"] for o in _core.options("compare")}
     for name in options:

@@ -22,6 +22,8 @@ class Given(NamedTuple):
     """What the data can only be, where their type tells."""
     columns: int | None = None
     """Columns of a matrix."""
+    lagtime: int | None = None
+    """Time steps in one transition, where the data know it."""
     names: list[str] | None = None
     """Names of the columns of a square data frame."""
 
@@ -54,10 +56,14 @@ def _recognise(data: Any, kind: str | None, named_columns: bool) -> Given:
     if hasattr(data, "count_matrix"):  # deeptime's count models
         matrix = _recognise(data.count_matrix, "counts", False)
         symbols = getattr(data, "state_symbols", None)
-        return matrix._replace(kind="counts", labels=None if symbols is None else np.asarray(symbols).tolist())
+        lag = getattr(data, "lagtime", None)
+        named = None if symbols is None else np.asarray(symbols).tolist()
+        return matrix._replace(kind="counts", labels=named, lagtime=None if lag is None else int(lag))
     if hasattr(data, "transition_matrix") and hasattr(data, "stationary_distribution"):  # and its Markov state models
         return _recognise(data.transition_matrix, "matrix", False)._replace(
-            kind="matrix", weights=np.asarray(data.stationary_distribution, dtype=np.float64).tolist()
+            kind="matrix",
+            weights=np.asarray(data.stationary_distribution, dtype=np.float64).tolist(),
+            lagtime=int(getattr(data, "lagtime", None) or 1),
         )
     if hasattr(data, "tocsr"):
         return _sparse(data.tocsr())

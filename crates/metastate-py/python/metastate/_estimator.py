@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,12 +85,12 @@ class StateAggregation:
     Examples
     --------
     >>> import metastate as ms
-    >>> trajectories = [[0, 1, 0, 1, 1, 0, 2, 3, 2, 3, 3, 2] * 40, [2, 3, 2, 2, 3, 1, 0, 1] * 40]
+    >>> trajectories = [[0, 0, 1, 1] * 40 + [2, 2, 3, 3] * 40, [3, 3, 2, 2] * 40 + [0, 1] * 9]
     >>> model = ms.StateAggregation(lambda_ratio=0.3).fit(trajectories)
     >>> model.certificate_["status"]
     'certified'
-    >>> model.labels_[0] == model.labels_[1] != model.labels_[2]
-    True
+    >>> [int(z) for z in model.predict([0, 1, 2, 3]) == model.predict([0])]
+    [1, 1, 0, 0]
     >>> model.transform([0, 3]).shape == (2, model.n_metastates_)
     True
     """
@@ -220,8 +220,7 @@ class StateAggregation:
         return "result_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import Tags, TargetTags, TransformerTags
-        from sklearn.utils._tags import InputTags
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
         # Rows and columns of a matrix are the same states; trajectories and tables are lists of their own.
         inputs = InputTags(two_d_array=True, sparse=True, positive_only=True, pairwise=self.kind in _MATRICES)
@@ -271,7 +270,7 @@ class StateAggregation:
         # Where the columns of a matrix are among the states of the fit: states without weight are left out.
         place = {label: k for k, label in enumerate(result.states)}
         all_labels = given.labels if given.labels is not None else range(self.n_features_in_)
-        self._columns = [place.get(label) for label in all_labels] if given.columns is not None else list(range(len(result.states)))
+        self._columns: list[int | None] = [place.get(x) for x in (all_labels if given.columns is not None else result.states)]
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, labels: Any = None, weights: Any = None) -> Any:
@@ -440,9 +439,9 @@ class StateAggregation:
         return found
 
     @property
-    def certificate_(self) -> dict[str, Any]:
+    def certificate_(self) -> Mapping[str, Any]:
         """How good the answer is, proven."""
-        found: dict[str, Any] = self._fitted("certificate")
+        found: Mapping[str, Any] = self._fitted("certificate")
         return found
 
     @property
@@ -505,4 +504,4 @@ def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str
         typed.update(from_column="from", to_column="to")
     with Listener(progress) as listener:
         live = _core.fit(given.payload, _options.words(typed), whole_path, called, given.labels, given.weights, listener)
-    return from_live(live), given
+    return from_live(live, given.lagtime), given

@@ -16,7 +16,9 @@ class Listener:
         self._bar: Any = None
         if progress is True:
             try:
-                from tqdm.auto import tqdm as progress
+                from tqdm.auto import tqdm
+
+                progress = tqdm
             except ImportError:
                 logger.warning("progress=True needs tqdm; install it, or look at the logger `metastate`")
                 progress = None

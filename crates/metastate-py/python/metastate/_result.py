@@ -9,6 +9,7 @@ import json
 import tempfile
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 import numpy as np
@@ -66,6 +67,8 @@ class Result(Frozen):
         All that stands in ``summary.json``.
     coordinates : array, states x 2, or None
         Longitude and latitude.
+    lagtime : int
+        Time steps in one transition.
 
     Examples
     --------
@@ -86,9 +89,10 @@ class Result(Frozen):
     latent_chain: Array
     factors: tuple[Array, Array]
     refit: tuple[Array, Array] | None
-    certificate: dict[str, Any]
-    summary: dict[str, Any]
+    certificate: Mapping[str, Any]
+    summary: Mapping[str, Any]
     coordinates: Array | None
+    lagtime: int
     cell: float | None
     _arrivals: Array
     _live: _core.Fitted | None
@@ -100,6 +104,7 @@ class Result(Frozen):
         arrays: Mapping[str, Any],
         live: _core.Fitted | None = None,
         files: dict[str, bytes] | Path | None = None,
+        lagtime: int | None = None,
     ) -> None:
         factors = (arrays["U"], arrays["V"])
         refit = (arrays["refit_U"], arrays["refit_V"]) if "refit_U" in arrays else None
@@ -121,8 +126,9 @@ class Result(Frozen):
             arrivals = max(summary["transitions"], 1.0) * (v @ (u.T @ arrays["xi"]))
         self._set(
             memberships=u, profiles=v, labels=arrays["metastate"], weights=arrays["xi"], states=tuple(arrays["labels"]),
-            latent_chain=v.T @ u, factors=factors, refit=refit, certificate=certificate, summary=summary, coordinates=places,
-            cell=arrays.get("cell"), _arrivals=arrivals, _live=live, _files=files,
+            latent_chain=v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
+            summary=MappingProxyType(summary), coordinates=places, cell=arrays.get("cell"),
+            lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
         )  # fmt: skip
         for array in (u, v, *factors, self.labels, self.weights, self.latent_chain, places):
             if array is not None:
@@ -175,7 +181,7 @@ class Result(Frozen):
         Examples
         --------
         >>> import metastate as ms, pathlib, tempfile
-        >>> result = ms.fit([0, 1, 0, 0, 1, 2, 3, 2, 2, 3, 1, 0] * 50, lambda_ratio=0.5)
+        >>> result = ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5)
         >>> place = result.save(pathlib.Path(tempfile.mkdtemp()) / "out")
         >>> (place / "report.html").exists()
         True
@@ -199,7 +205,7 @@ class Result(Frozen):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A result is its folder, on disk as in a pickle.
-        return _from_files, (self._all_files(), self._arrivals)
+        return _from_files, (self._all_files(), self._arrivals, self.lagtime)
 
     # For other packages.
 
@@ -219,12 +225,11 @@ class Result(Frozen):
         from deeptime.markov import TransitionCountModel
         from deeptime.markov.msm import MarkovStateModel
 
-        lag = lagtime or int((self.summary["settings"]["input"] or {}).get("lag") or 1)
         mass = self.weights @ self.memberships
         counts = max(self.summary["transitions"], 1.0) * mass[:, None] * self.latent_chain
         # Row sums are one up to rounding; deeptime asks for less than that.
         chain = self.latent_chain / self.latent_chain.sum(axis=1, keepdims=True)
-        return MarkovStateModel(chain, reversible=False, count_model=TransitionCountModel(counts, lagtime=lag))
+        return MarkovStateModel(chain, reversible=False, count_model=TransitionCountModel(counts, lagtime=lagtime or self.lagtime))
 
     # Pictures, through matplotlib.
 
@@ -280,17 +285,17 @@ def _read_folder(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def _from_files(files: dict[str, bytes], arrivals: Array) -> Result:
+def _from_files(files: dict[str, bytes], arrivals: Array, lagtime: int) -> Result:
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
         place = Path(parent) / "result"
         _core.write_files(place, list(files.items()), False)
         summary, arrays = _core.load(place)
-    return Result(json.loads(summary), {**arrays, "arrivals": arrivals}, files=files)
+    return Result(json.loads(summary), {**arrays, "arrivals": arrivals}, files=files, lagtime=lagtime)
 
 
-def from_live(live: _core.Fitted) -> Result:
+def from_live(live: _core.Fitted, lagtime: int | None) -> Result:
     """The result of a fit that is still in memory."""
-    return Result(json.loads(live.summary()), live.arrays(), live=live)
+    return Result(json.loads(live.summary()), live.arrays(), live=live, lagtime=lagtime)
 
 
 def from_folder(folder: str | PathLike[str]) -> Result:
