@@ -30,16 +30,17 @@ unsafe impl<T: Send + Sync> Sync for Borrowed<T> {}
 
 impl<T: Element> Borrowed<T> {
     fn list(array: &Bound<'_, PyArray1<T>>) -> PyResult<Self> {
-        if !array.is_contiguous() {
-            return Err(PyTypeError::new_err("a contiguous array is needed"));
+        let start = nonnull(array.data());
+        if !array.is_contiguous() || !start.as_ptr().is_aligned() {
+            return Err(PyTypeError::new_err("a contiguous and aligned array is needed"));
         }
-        Ok(Borrowed { start: nonnull(array.data()), length: array.len(), _keep: array.clone().into_any().unbind() })
+        Ok(Borrowed { start, length: array.len(), _keep: array.clone().into_any().unbind() })
     }
 }
 
 impl<T> Borrowed<T> {
     fn slice(&self) -> &[T] {
-        // SAFETY: the array is contiguous (checked above), as long as `length`, and kept alive.
+        // SAFETY: the array is contiguous and aligned (checked above), as long as `length`, and kept alive.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }

@@ -24,7 +24,7 @@ pub fn run<T: Send + 'static>(
 ) -> PyResult<T> {
     let stopper = Stopper::within_process();
     let (sender, told) = channel();
-    let (give, take) = channel();
+    let (give, mut take) = channel();
     let inner = stopper.clone();
     if threads == Some(0) {
         return Err(to_python(py, &CliError::bad("E-CLI-ARGUMENT", "--threads is 0; at least one is needed")));
@@ -46,11 +46,13 @@ pub fn run<T: Send + 'static>(
         .map_err(|e| to_python(py, &CliError::failed("E-CLI-THREADS", format!("a thread could not be started ({e})"))))?;
     let mut outcome = None;
     while outcome.is_none() && !worker.is_finished() {
-        outcome = wait(py, &take, LOOK);
+        (take, outcome) = wait(py, take, LOOK);
         if let Err(stop) = py.check_signals().and_then(|()| pass_on(&told, listener)) {
             stopper.ask();
             let begun = Instant::now();
-            while begun.elapsed() < PATIENCE && wait(py, &take, LOOK).is_none() && !worker.is_finished() {}
+            while begun.elapsed() < PATIENCE && outcome.is_none() && !worker.is_finished() {
+                (take, outcome) = wait(py, take, LOOK);
+            }
             return Err(stop);
         }
     }
@@ -61,15 +63,11 @@ pub fn run<T: Send + 'static>(
     }
 }
 
-fn wait<T: Send>(py: Python<'_>, take: &Receiver<T>, time: Duration) -> Option<T> {
-    // A receiver belongs to one thread at a time, and this one keeps it while the interpreter is free.
-    struct Carried<'a, T>(&'a Receiver<T>);
-    // SAFETY: `detach` runs its closure on this very thread.
-    unsafe impl<T: Send> Send for Carried<'_, T> {}
-    let carried = Carried(take);
+/// Waits with the interpreter free. The receiver goes along and comes back: it belongs to one thread at a time.
+fn wait<T: Send>(py: Python<'_>, take: Receiver<T>, time: Duration) -> (Receiver<T>, Option<T>) {
     py.detach(move || {
-        let Carried(take) = { carried };
-        take.recv_timeout(time).ok()
+        let got = take.recv_timeout(time).ok();
+        (take, got)
     })
 }
 

@@ -35,7 +35,6 @@ def test_sparse_layouts(counts, expected):
     order = rng.permutation(coo.nnz)
     halves = np.concatenate([coo.data[order] / 2] * 2)
     split = sp.coo_array((halves, (np.tile(coo.row[order], 2), np.tile(coo.col[order], 2))), shape=coo.shape)
-    shuffled = sp.csr_array(counts.shape)
     indptr, indices, data = counts.indptr, counts.indices.copy(), counts.data.copy()
     for i in range(60):
         part = rng.permutation(np.arange(indptr[i], indptr[i + 1]))
@@ -57,7 +56,12 @@ def test_dense_orders_read_only_and_memory_mapped(counts, expected, tmp_path):
     for array in (frozen.data, frozen.indices, frozen.indptr):
         array.flags.writeable = False
     assert same(ms.fit(frozen, lambda_ratio=0.3), expected)
-    mapped = sp.csr_array(counts.shape)
+    odd = np.frombuffer(b"x" + dense.tobytes(), dtype=np.float64, offset=1).reshape(60, 60)
+    swapped = dense.astype(">f8")
+    assert not odd.flags.aligned and same(ms.fit(odd, lambda_ratio=0.3), expected) and same(ms.fit(swapped, lambda_ratio=0.3), expected)
+    crooked = frozen.copy()
+    crooked.data = np.frombuffer(b"x" + counts.data.astype(float).tobytes(), dtype=np.float64, offset=1)
+    assert same(ms.fit(crooked, lambda_ratio=0.3), expected)
     np.save(tmp_path / "data.npy", counts.data)
     mapped = sp.csr_array((np.load(tmp_path / "data.npy", mmap_mode="r"), counts.indices, counts.indptr), shape=counts.shape)
     assert same(ms.fit(mapped, lambda_ratio=0.3), expected)

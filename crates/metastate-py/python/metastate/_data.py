@@ -10,6 +10,8 @@ import numpy as np
 from ._core import InputError
 
 _NUMBERS = (np.float64, np.float32, np.int64, np.int32, np.uint32)
+# What the reader can look at where it lies; NumPy copies what is laid out otherwise.
+_LAYOUT = ["C_CONTIGUOUS", "ALIGNED"]
 
 
 class Given(NamedTuple):
@@ -102,7 +104,7 @@ def _sparse(csr: Any) -> Given:
         raise refuse("Complex data not supported: counts and probabilities are real numbers")
     values = csr.data if csr.data.dtype in _NUMBERS else csr.data.astype(np.float64)
     rows, cols = csr.shape
-    arrays = (np.ascontiguousarray(a) for a in (csr.indptr, csr.indices, values))
+    arrays = (np.require(a, None, _LAYOUT) for a in (csr.indptr, csr.indices, values))
     return Given(("sparse", *arrays, int(rows), int(cols)), columns=int(cols))
 
 
@@ -116,7 +118,7 @@ def _dense(array: np.ndarray[Any, Any]) -> Given:
             "E-INGEST-SIZE",
         )
     try:
-        numbers = np.asarray(array, dtype=np.float64)
+        numbers = np.require(array, np.float64, ["ALIGNED"])
     except ValueError as cause:
         raise refuse(f"a matrix of numbers is needed ({cause})") from None
     if numbers.shape[0] == 0 or numbers.shape[1] == 0:
@@ -145,11 +147,11 @@ def _frame_columns(frame: Any) -> Given:
 def _column(values: Any) -> Any:
     array = np.asarray(values)
     if array.dtype.kind in "iu":
-        return np.ascontiguousarray(array, dtype=np.int64)
+        return np.require(array, np.int64, _LAYOUT)
     if array.dtype.kind == "f":
-        return np.ascontiguousarray(array, dtype=np.float64)
+        return np.require(array, np.float64, _LAYOUT)
     if array.dtype.kind == "b":
-        return np.ascontiguousarray(array)
+        return np.require(array, None, _LAYOUT)
     return [None if v is None or v != v else str(v) for v in array.tolist()]
 
 
@@ -158,9 +160,9 @@ def _walk(states: Any) -> Any:
     if array.ndim != 1:
         raise refuse(f"a trajectory has one dimension, this one has {array.ndim}", "give a list of one-dimensional arrays")
     if array.dtype.kind in "iu" or array.size == 0:
-        return np.ascontiguousarray(array, dtype=np.int64)
+        return np.require(array, np.int64, _LAYOUT)
     if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
-        return np.ascontiguousarray(array, dtype=np.int64)
+        return np.require(array, np.int64, _LAYOUT)
     if array.dtype.kind in "UO":
         return ["" if v is None else str(v) for v in array.tolist()]
     raise refuse("trajectories must be whole numbers or names, this array holds others", "save the numbers of the states: array.astype('int64')")
