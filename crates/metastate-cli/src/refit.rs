@@ -36,6 +36,7 @@ pub struct Refitted {
 }
 
 /// Refits as asked for, from the solution.
+#[allow(clippy::too_many_arguments)] // one step of the recipe in `fit`, with all that it left on the table
 pub fn run(
     job: &Job,
     loaded: &Loaded,
