@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 import metastate as ms
 
-OPTIONS = {"lambda_ratio": 0.2, "max_rank": 30, "clusters": "membership"}
+OPTIONS = {"lambda_ratio": 0.5, "gap": 1e-2, "tolerance": 1e-2, "max_rank": 20, "clusters": "membership"}
 
 
 def chain(states, row):
