@@ -69,8 +69,9 @@ pub fn choose(
     reporter.spin("choosing");
     let choice = select(&folds, &select_settings(job), |rank, value| {
         reporter.choosing(rank, value);
-        true
+        !stopper.must_end()
     })?;
+    stopper.go_on()?;
     let sentence = choice.sentence();
     reporter.say(&sentence);
 
@@ -178,6 +179,7 @@ impl PathRun<'_> {
             let problem = Problem::new(self.loaded.chain.p(), self.loaded.chain.weights(), lambda)?;
             let mut watch = PathWatch { reporter: self.reporter, stopper: self.stopper };
             let solution = solve_point(&problem, self.settings, progress.factors.as_ref(), &mut watch)?;
+            self.stopper.go_on()?;
             let held_out = match folds.as_deref_mut() {
                 Some(folds) => Some(folds.point(lambda, self.settings, Smoothing::default())?),
                 None => None,
@@ -194,7 +196,9 @@ impl PathRun<'_> {
             progress.points.push(point);
             progress.factors = Some(solution.factors);
             progress.folds = folds.as_deref().map_or_else(Vec::new, |f| f.factors().to_vec());
-            path_checkpoint::write(&place, self.asked_for, &progress)?;
+            if self.stopper.keeps_checkpoints() {
+                path_checkpoint::write(&place, self.asked_for, &progress)?;
+            }
             if last {
                 break;
             }
@@ -204,7 +208,9 @@ impl PathRun<'_> {
 
     fn taken_up(&self, place: &std::path::Path) -> Result<Progress> {
         if !self.job.run.resume {
-            path_checkpoint::remove(place);
+            if self.stopper.keeps_checkpoints() {
+                path_checkpoint::remove(place);
+            }
             return Ok(Progress::default());
         }
         let progress = path_checkpoint::load(place, self.asked_for)?.unwrap_or_default();

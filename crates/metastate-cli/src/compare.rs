@@ -10,7 +10,7 @@ use metastate::solve::refit::LikelihoodSettings;
 use metastate::solve::score::{Smoothing, score};
 use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::{Folds, Label};
-use metastate_ingest::Data;
+use metastate_ingest::{Data, Ingested};
 use metastate_report::folder::{self, Draft};
 use metastate_report::page::comparison;
 use metastate_report::{LedgerRecord, ZoneSet, bar_chart, csv_field, number, zone_map};
@@ -77,6 +77,17 @@ struct Row {
 
 /// Reads, fits all methods to all data and to each fold's training part, scores, writes.
 pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Compared> {
+    run_on(command, seed, reporter, stopper, |watch| data::ingest(&command.input, true, watch))
+}
+
+/// The same on data from elsewhere.
+pub fn run_on(
+    command: &CompareCommand,
+    seed: u64,
+    reporter: &mut Reporter,
+    stopper: &Stopper,
+    ingest: impl FnOnce(&mut WatchReading) -> Result<Ingested>,
+) -> Result<Compared> {
     let compare = &command.compare;
     let methods = chosen(&compare.methods)?;
     check(compare)?;
@@ -85,7 +96,7 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
 
     stopper.doing(Doing::Reading);
     let mut watch = WatchReading { reporter, stopper };
-    let ingested = data::ingest(&command.input, true, &mut watch)?;
+    let ingested = ingest(&mut watch)?;
     let hints = ingested.hints.clone();
     let Data::Counts(counted) = ingested.data else {
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; folds can only be held out of counts")
@@ -134,6 +145,7 @@ pub fn run(command: &CompareCommand, seed: u64, reporter: &mut Reporter, stopper
     let mut rows = Vec::new();
     let mut maps = Vec::new();
     for &method in &methods {
+        stopper.go_on()?;
         reporter.spin(method.name());
         let clock = Instant::now();
         let fitted = rivals::fit(method, &whole, &settings);

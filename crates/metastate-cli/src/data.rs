@@ -37,7 +37,11 @@ pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn Progress)
 
 /// Reads the inputs and estimates the chain.
 pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Result<Loaded> {
-    let ingested = ingest(input, fit.needs_parts(), progress)?;
+    estimate(ingest(input, fit.needs_parts(), progress)?, fit)
+}
+
+/// Estimates the chain behind what was read.
+pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
     let inputs = ingested
         .inputs
         .iter()

@@ -68,6 +68,11 @@ impl CliError {
         self
     }
 
+    /// The stable code, for `metastate explain`.
+    pub fn code(&self) -> &'static str {
+        self.inner.code
+    }
+
     /// The exit code of the process.
     pub fn exit(&self) -> u8 {
         self.inner.exit

@@ -39,6 +39,10 @@ const OWN: &[(&str, &str)] = &[
         "E-CLI-WRITE",
         "A file could not be written. The result folder is written beside its place and renamed when whole, so no half result is left.",
     ),
+    (
+        "E-PY-PANIC",
+        "The Python package met a bug of its own. The interpreter and all objects are as they were; please report it, with the data if you can.",
+    ),
     ("E-CLI-RESULT", "The folder is not a result of metastate fit, or one of its files is missing or damaged."),
     (
         "E-CLI-INPUTS-GONE",

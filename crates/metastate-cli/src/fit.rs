@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use metastate::aggregate::ZoneFlows;
-use metastate::solve::{self, Problem, Solution};
+use metastate::aggregate::{Partition, ZoneFlows};
+use metastate::solve::{self, Factors, Problem, Solution};
 use metastate::{Chain, Label};
-use metastate_report::page::Extras;
+use metastate_report::page::{Extras, PathStory};
 use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, InputArgs, RunArgs};
 use crate::checkpoint::{self, Checkpoint, proof_name};
-use crate::data;
+use crate::data::{self, Loaded};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
@@ -39,11 +39,7 @@ pub struct Job {
 /// Reads, solves and writes; hands back what stands in `summary.json`.
 pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summary> {
     let start = Instant::now();
-    settings::check(&job.fit)?;
-    if job.whole_path && !job.fit.chooses() {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
-    }
-    check_run(&job.run)?;
+    check(job)?;
     let out = &job.run.out;
     for place in [out, &checkpoint::place(out), &path_checkpoint::place(out)] {
         folder::tidy(place);
@@ -54,6 +50,89 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     stopper.doing(Doing::Reading);
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
+    let solved = solve_loaded(job, loaded, start, reporter, stopper)?;
+    reporter.spin("page");
+    let extras = solved.extras()?;
+    reporter.spin("writing");
+    // Under the lock: a signal now waits until the folder stands.
+    let mut state = stopper.lock();
+    let summary = solved.write(&job.run.out, job.run.force, &extras)?;
+    if let Some(checkpoint) = state.checkpoint.take() {
+        checkpoint.remove();
+    }
+    path_checkpoint::remove(&path_checkpoint::place(&job.run.out));
+    state.doing = Doing::Done;
+    reporter.clear();
+    Ok(summary)
+}
+
+/// Refuses what can be refused before any data is read.
+pub fn check(job: &Job) -> Result<()> {
+    settings::check(&job.fit)?;
+    if job.whole_path && !job.fit.chooses() {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
+    }
+    check_run(&job.run)
+}
+
+/// A fit in memory, before it becomes a folder.
+pub struct Solved {
+    /// What will stand in `summary.json`, without the hashes of the files.
+    pub summary: Summary,
+    /// The data.
+    pub loaded: Loaded,
+    /// The solution of the stated problem.
+    pub solution: Solution,
+    /// U and V of the refit, when one was asked for.
+    pub refit: Option<Factors>,
+    /// Hard meta-states.
+    pub partition: Partition,
+    /// `path.csv`, `ranks.csv`, `refit.npz` and the like.
+    pub extra: Vec<(&'static str, Vec<u8>)>,
+    flows: ZoneFlows,
+    labels: Vec<Label>,
+    trace: Trace,
+    path: Option<PathStory>,
+    timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
+}
+
+impl Solved {
+    /// What forecasts and zones rest on: the refit where there is one.
+    pub fn model(&self) -> &Factors {
+        self.refit.as_ref().unwrap_or(&self.solution.factors)
+    }
+
+    fn result(&self) -> FitResult<'_> {
+        FitResult {
+            labels: &self.labels,
+            xi: self.loaded.chain.xi(),
+            coordinates: self.loaded.coordinates.as_deref(),
+            cell: self.loaded.cell,
+            factors: &self.solution.factors,
+            model: self.model(),
+            partition: &self.partition,
+            flows: &self.flows,
+            witness_a: &self.solution.witness.a,
+            witness_b: &self.solution.witness.b,
+            witness_mu: &self.solution.witness.mu,
+            extra: &self.extra,
+        }
+    }
+
+    /// What the page shows beyond the tables.
+    pub fn extras(&self) -> Result<Extras> {
+        let extras = report::extras(&self.loaded.chain, &self.result(), self.trace.clone(), self.path.clone(), self.summary.seed)?;
+        Ok(Extras { timescale_intervals: self.timescale_intervals.clone(), ..extras })
+    }
+
+    /// Writes the folder, whole or not at all.
+    pub fn write(&self, place: &Path, force: bool, extras: &Extras) -> Result<Summary> {
+        Ok(metastate_report::write(place, force, self.summary.clone(), &self.result(), extras)?)
+    }
+}
+
+/// Everything between the data and the folder. `start` is when the work began.
+pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<Solved> {
     let chain = &loaded.chain;
     hard::check(job.fit.clusters, chain.states())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
@@ -64,6 +143,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     reporter.spin("lambda_max");
     let (given, lambda_max) = settings::lambda(&job.fit, chain, job.seed)?;
     seconds.insert("lambda_max".into(), clock.elapsed().as_secs_f64());
+    stopper.go_on()?;
     let (solver, start_files) = settings::solver(&job.fit, job.seed, chain)?;
     let truth = job.fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
     let mut inputs = loaded.inputs.clone();
@@ -83,6 +163,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
     let solver = chosen.as_ref().map_or(&solver, |c| &c.settings);
     let (mut solution, trace) = solve_or_resume(job, &problem, solver, asked_for, reporter, stopper)?;
+    stopper.go_on()?;
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
     solution.factors.order_by_mass(chain.xi());
     if let Some((p, _)) = &truth {
@@ -94,12 +175,13 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let clock = Instant::now();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
     let prior = chosen.as_ref().map(|c| c.prior);
-    let refitted = refit::run(job, &loaded, &solution, prior, lambda_max, true_p, reporter)?;
+    let refitted = refit::run(job, &loaded, &solution, prior, lambda_max, true_p, reporter, stopper)?;
     if refitted.refit.is_some() {
         seconds.insert("refit".into(), clock.elapsed().as_secs_f64());
     }
     let clock = Instant::now();
     reporter.spin("zones");
+    stopper.go_on()?;
     let model = refitted.factors.as_ref().unwrap_or(&solution.factors);
     let partition = hard::metastates(job.fit.clusters, &model.u, chain.xi(), job.seed)?;
     let flows = ZoneFlows::new(chain.p(), chain.departures(), &partition);
@@ -124,34 +206,8 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         ..summarise(job, chain, &solution)
     };
     let labels: Vec<Label> = chain.index().labels().collect();
-    let result = FitResult {
-        labels: &labels,
-        xi: chain.xi(),
-        coordinates: loaded.coordinates.as_deref(),
-        cell: loaded.cell,
-        factors: &solution.factors,
-        model,
-        partition: &partition,
-        flows: &flows,
-        witness_a: &solution.witness.a,
-        witness_b: &solution.witness.b,
-        witness_mu: &solution.witness.mu,
-        extra: &extra,
-    };
-    reporter.spin("page");
-    let extras =
-        Extras { timescale_intervals: refitted.timescale_intervals, ..report::extras(&loaded.chain, &result, trace, path, job.seed)? };
-    reporter.spin("writing");
-    // Under the lock: a signal now waits until the folder stands.
-    let mut state = stopper.lock();
-    let summary = metastate_report::write(&job.run.out, job.run.force, summary, &result, &extras)?;
-    if let Some(checkpoint) = state.checkpoint.take() {
-        checkpoint.remove();
-    }
-    path_checkpoint::remove(&path_checkpoint::place(&job.run.out));
-    state.doing = Doing::Done;
-    reporter.clear();
-    Ok(summary)
+    let (refit, timescale_intervals) = (refitted.factors, refitted.timescale_intervals);
+    Ok(Solved { summary, solution, refit, partition, extra, flows, labels, trace, path, timescale_intervals, loaded })
 }
 
 fn check_run(run: &RunArgs) -> Result<()> {
@@ -202,9 +258,10 @@ fn solve_or_resume(
         Some(s) => reporter.say(format!("resuming at sweep {}, rank {}", s.sweeps, s.factors.rank())),
         None if job.run.resume => reporter.say("there is no checkpoint; starting from the beginning"),
         // Numbers must not mix with those of an older run.
-        None => checkpoint.remove(),
+        None if stopper.keeps_checkpoints() => checkpoint.remove(),
+        None => {}
     }
-    {
+    if stopper.keeps_checkpoints() {
         let mut state = stopper.lock();
         state.checkpoint = Some(checkpoint);
         state.resume_command = Some(if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) });

@@ -1,6 +1,7 @@
 //! What the user sees on the way: a bar or a spinner on a terminal, a plain line every half minute otherwise.
 
 use std::io::IsTerminal;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -17,6 +18,16 @@ enum Mode {
     Quiet,
     Plain,
     Bars,
+    Told,
+}
+
+/// What is told to a program instead of a person.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// A line worth keeping.
+    Line(String),
+    /// What is being done, and how far it is.
+    Step(&'static str, String),
 }
 
 /// Tells the user how far the work is, on standard error.
@@ -29,6 +40,7 @@ pub struct Reporter {
     phase_start_count: u64,
     last: Instant,
     local: LocalEta,
+    listener: Option<Sender<Told>>,
 }
 
 /// How long the present local solve will take, if the KKT residual goes on falling as it did.
@@ -77,7 +89,17 @@ impl Reporter {
         };
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let now = Instant::now();
-        Reporter { mode, bar, phase: "", phase_start: now, phase_start_count: 0, last: now, local: LocalEta::default() }
+        Reporter { mode, bar, phase: "", phase_start: now, phase_start_count: 0, last: now, local: LocalEta::default(), listener: None }
+    }
+
+    /// Tells a program; nothing goes to standard error.
+    pub fn telling(listener: Sender<Told>) -> Self {
+        Reporter { mode: Mode::Told, listener: Some(listener), ..Reporter::new(true) }
+    }
+
+    fn tell(&self, told: Told) {
+        // A listener that went away has no wish to hear.
+        let _ = self.listener.as_ref().map(|listener| listener.send(told));
     }
 
     /// The bar, for those who must clear it from another thread.
@@ -92,8 +114,10 @@ impl Reporter {
 
     /// One line, unless quiet.
     pub fn say(&self, line: impl AsRef<str>) {
-        if self.mode != Mode::Quiet {
-            self.bar.suspend(|| eprintln!("{}", line.as_ref()));
+        match self.mode {
+            Mode::Quiet => {}
+            Mode::Told => self.tell(Told::Line(line.as_ref().to_owned())),
+            Mode::Plain | Mode::Bars => self.bar.suspend(|| eprintln!("{}", line.as_ref())),
         }
     }
 
@@ -107,6 +131,7 @@ impl Reporter {
             return;
         }
         (self.phase, self.phase_start, self.phase_start_count) = (phase, Instant::now(), count);
+        self.tell(Told::Step(phase, String::new()));
         if self.mode != Mode::Bars {
             return;
         }
@@ -135,7 +160,7 @@ impl Reporter {
         let interval = match self.mode {
             Mode::Quiet => return false,
             Mode::Plain => PLAIN_INTERVAL,
-            Mode::Bars => BAR_INTERVAL,
+            Mode::Bars | Mode::Told => BAR_INTERVAL,
         };
         let due = self.last.elapsed() >= interval;
         if due {
@@ -172,6 +197,7 @@ impl Reporter {
             match self.mode {
                 Mode::Bars => self.bar.set_message(text()),
                 Mode::Plain => eprintln!("{phase}: {}", text()),
+                Mode::Told => self.tell(Told::Step(phase, text())),
                 Mode::Quiet => {}
             }
         }
@@ -189,6 +215,7 @@ impl Reporter {
                 self.bar.set_position(u.bytes);
                 self.bar.set_message(rows);
             }
+            Mode::Told => self.tell(Told::Step(u.phase.name(), rows)),
             _ => eprintln!("{}: {} of {} bytes, {rows}", u.phase.name(), u.bytes, u.total_bytes),
         }
     }
@@ -225,6 +252,7 @@ impl Reporter {
         }
         match self.mode {
             Mode::Bars => self.bar.set_message(text),
+            Mode::Told => self.tell(Told::Step(phase, text)),
             _ => eprintln!("{phase}: {text}"),
         }
     }

@@ -16,6 +16,7 @@ use crate::data::Loaded;
 use crate::error::{CliError, Result};
 use crate::fit::Job;
 use crate::progress::Reporter;
+use crate::stop::Stopper;
 
 /// Sweeps and relative decrease at which the least-squares refit ends.
 const LEAST_SQUARES: (f64, usize) = (1e-8, 2000);
@@ -38,6 +39,7 @@ pub struct Refitted {
 }
 
 /// Refits as asked for, from the solution.
+#[allow(clippy::too_many_arguments)] // one step of the recipe in `fit`, with all that it left on the table
 pub fn run(
     job: &Job,
     loaded: &Loaded,
@@ -46,6 +48,7 @@ pub fn run(
     lambda_max: f64,
     truth: Option<&dyn Operator>,
     reporter: &mut Reporter,
+    stopper: &Stopper,
 ) -> Result<Refitted> {
     let chain = &loaded.chain;
     let mut out = Refitted::default();
@@ -76,8 +79,9 @@ pub fn run(
             let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
             let best = likelihood_best_start(&observed, &solution.factors, &settings, job.seed, |passes, value| {
                 reporter.refitting(passes, value);
-                true
+                !stopper.must_end()
             })?;
+            stopper.go_on()?;
             let tried: Vec<Value> = best
                 .tried
                 .iter()

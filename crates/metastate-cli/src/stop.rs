@@ -47,6 +47,8 @@ pub struct State {
 pub struct Stopper {
     asked: Arc<AtomicBool>,
     state: Arc<Mutex<State>>,
+    /// Whether a signal ends the process. Within somebody else's process the work ends itself, and keeps no checkpoints.
+    ends_process: bool,
 }
 
 impl Stopper {
@@ -54,11 +56,37 @@ impl Stopper {
     pub fn listen(bar: ProgressBar) -> Result<Self> {
         let state =
             State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, path_checkpoint: None, bar: Some(bar) };
-        let stopper = Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)) };
+        let stopper = Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)), ends_process: true };
         let receiver = stopper.clone();
         ctrlc::set_handler(move || receiver.receive())
             .map_err(|e| CliError::failed("E-CLI-SIGNAL", format!("signals cannot be received ({e})")))?;
         Ok(stopper)
+    }
+
+    /// Listens to no signal: the caller asks with [`Stopper::ask`], and the work ends with an error at its next look.
+    pub fn within_process() -> Self {
+        let state = State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, path_checkpoint: None, bar: None };
+        Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)), ends_process: false }
+    }
+
+    /// Asks the work to end.
+    pub fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether checkpoints are kept on disk.
+    pub fn keeps_checkpoints(&self) -> bool {
+        self.ends_process
+    }
+
+    /// Whether the work must end itself.
+    pub fn must_end(&self) -> bool {
+        !self.ends_process && self.asked()
+    }
+
+    /// An error when the work must end itself.
+    pub fn go_on(&self) -> Result<()> {
+        if self.must_end() { Err(CliError::interrupted("interrupted; nothing was written")) } else { Ok(()) }
     }
 
     /// Whether a signal came.

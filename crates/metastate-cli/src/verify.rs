@@ -11,7 +11,7 @@ use metastate::{Chain, Operator};
 use metastate_report::{LedgerRecord, Loaded, Summary, Zones, hash, number};
 use serde::Serialize;
 
-use crate::args::{Clusters, FitArgs, InputArgs};
+use crate::args::{Clusters, FitArgs, InputArgs, MEMORY};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
@@ -81,6 +81,21 @@ impl Checks {
 
 /// Rereads, recounts, recomputes.
 pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<Outcome> {
+    let (result, input, fit) = open(folder)?;
+    if input.inputs == [MEMORY] {
+        return Err(CliError::failed("E-CLI-INPUTS-GONE", "this result rests on data in the memory of a Python program")
+            .at(folder.display().to_string())
+            .remedy("recheck it there: metastate.verify(folder, data)"));
+    }
+    find_inputs(&result.summary, "objective, errors, gap and tables could not be rechecked")?;
+    stopper.doing(Doing::Reading);
+    let data = data::load(&input, &fit, &mut WatchReading { reporter, stopper })?;
+    stopper.doing(Doing::Working);
+    recheck(folder, &result, &fit, &data, reporter)
+}
+
+/// The result in a folder, with the options that it was made with.
+pub fn open(folder: &Path) -> Result<(Loaded, InputArgs, FitArgs)> {
     let result = metastate_report::load(folder)?;
     let summary = &result.summary;
     let unreadable = |e: serde_json::Error| {
@@ -88,13 +103,14 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
     };
     let input: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
     let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
-    find_inputs(summary, "objective, errors, gap and tables could not be rechecked")?;
+    Ok((result, input, fit))
+}
 
+/// Recomputes everything in a folder from its data.
+pub fn recheck(folder: &Path, result: &Loaded, fit: &FitArgs, data: &data::Loaded, reporter: &mut Reporter) -> Result<Outcome> {
+    let summary = &result.summary;
     let mut checks = Checks::default();
     checks.table("files", result.changed.first().map(|name| format!("{name} was changed")));
-    stopper.doing(Doing::Reading);
-    let data = data::load(&input, &fit, &mut WatchReading { reporter, stopper })?;
-    stopper.doing(Doing::Working);
     let chain = &data.chain;
     let recorded: Vec<_> = summary.inputs.iter().filter(|f| f.role == "data").collect();
     checks.table("inputs", (!data.inputs.iter().eq(recorded)).then(|| "other files were read".to_owned()));
@@ -107,12 +123,12 @@ pub fn run(folder: &Path, reporter: &mut Reporter, stopper: &Stopper) -> Result<
     checks.table("xi", (result.xi != chain.xi()).then(|| "other weights".to_owned()));
     let labels: Vec<String> = chain.index().labels().map(|l| l.to_string()).collect();
     let refit = metastate_report::load_refit(folder)?;
-    checks.table("states.csv", states_table(&result, refit.as_ref(), &labels, data.coordinates.as_deref(), fit.clusters));
-    checks.table("latent.csv", latent_table(&result));
-    checks.table("metastates.csv", metastates_table(&result));
+    checks.table("states.csv", states_table(result, refit.as_ref(), &labels, data.coordinates.as_deref(), fit.clusters));
+    checks.table("latent.csv", latent_table(result));
+    checks.table("metastates.csv", metastates_table(result));
 
     reporter.spin("verifying");
-    let (lambda, lambda_max) = settings::lambda(&fit, chain, summary.seed)?;
+    let (lambda, lambda_max) = settings::lambda(fit, chain, summary.seed)?;
     // A lambda that was chosen is as it was chosen: the choice itself is not made again.
     let lambda = lambda.or(summary.choice.as_ref().and_then(|c| c["lambda"].as_f64())).unwrap_or(f64::NAN);
     checks.same("lambda", summary.lambda, lambda);

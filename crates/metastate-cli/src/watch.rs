@@ -30,6 +30,7 @@ pub struct Watch<'a> {
 const KEPT_POINTS: usize = 1000;
 
 /// What the page tells of the solver's way.
+#[derive(Debug, Clone)]
 pub struct Trace {
     begun: Instant,
     /// Looks between two kept points.
@@ -76,6 +77,9 @@ impl Observer for Watch<'_> {
         let now = Instant::now();
         self.trace.look(progress);
         self.reporter.solving(progress, self.deadline.map(|d| d.saturating_duration_since(now)));
+        if self.stopper.must_end() {
+            return Control::Interrupt;
+        }
         if self.deadline.is_some_and(|d| now >= d) { Control::TimeUp } else { Control::Continue }
     }
 
@@ -86,6 +90,9 @@ impl Observer for Watch<'_> {
     }
 
     fn safe_point(&mut self, snapshot: &Snapshot) {
+        if !self.stopper.keeps_checkpoints() {
+            return;
+        }
         let mut state = self.stopper.lock();
         let mut kept = Kept::new(snapshot, state.latest.as_ref());
         if self.last.elapsed() >= self.every

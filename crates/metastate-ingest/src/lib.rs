@@ -24,6 +24,7 @@ mod guess;
 mod labels;
 mod manifest;
 mod matrix;
+pub mod memory;
 mod mtx;
 mod npy;
 mod npz;

@@ -63,12 +63,14 @@ pub(crate) enum Gathered {
     Matrix(GivenMatrix),
 }
 
-struct Collector<'s> {
+pub(crate) struct Collector<'s> {
     settings: &'s InputSettings,
     as_: Option<As>,
     d: Option<u64>,
     triplets: Vec<(u32, u32, f64)>,
     dense: Option<Mat>,
+    /// Given as a whole, in place of the triplets.
+    sparse: Option<Csr>,
     file: String,
     entries: u64,
     /// All values whole, some above one: what counts look like.
@@ -113,17 +115,7 @@ impl Sink for Collector<'_> {
 
     fn entry(&mut self, row: u64, column: u64, value: f64) -> Result<()> {
         self.entries += 1;
-        if !value.is_finite() || value < 0.0 {
-            let (code, what) = if value.is_finite() { (Code::Negative, "zero or more") } else { (Code::NotFinite, "finite") };
-            return Err(IngestError::new(code, format!("every entry must be {what}"))
-                .file(&self.file)
-                .row(row + 1)
-                .column((column + 1).to_string())
-                .value(value.to_string())
-                .remedy("correct the matrix"));
-        }
-        self.whole &= value.fract() == 0.0;
-        self.above_one |= value > 1.0;
+        self.look(row, column, value)?;
         match &mut self.dense {
             Some(mat) => mat[(row as usize, column as usize)] = value,
             None if value != 0.0 => self.triplets.push((row as u32, column as u32, value)),
@@ -135,17 +127,7 @@ impl Sink for Collector<'_> {
 
 /// Reads matrices: many are added up when they are counts.
 pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn Progress) -> Result<Gathered> {
-    let mut all = Collector {
-        settings,
-        as_: settings.as_,
-        d: None,
-        triplets: Vec::new(),
-        dense: None,
-        file: String::new(),
-        entries: 0,
-        whole: true,
-        above_one: false,
-    };
+    let mut all = Collector::new(settings);
     let total: u64 = sources.iter().map(|s| s.bytes).sum();
     let mut done = 0;
     for source in sources {
@@ -168,8 +150,7 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
         As::Matrix if sources.len() > 1 => {
             Err(IngestError::new(Code::Option, "several transition matrices are named").file(file).remedy("give one, or give counts"))
         }
-        As::Matrix => all.into_matrix(settings, index, file).map(Gathered::Matrix),
-        _ => all.into_counts(index, file).map(Gathered::Counts),
+        _ => all.finish(settings, index, None, file),
     }
 }
 
@@ -200,7 +181,77 @@ fn dense(source: &Source, settings: &InputSettings, sink: &mut dyn Sink) -> Resu
     Ok(())
 }
 
-impl Collector<'_> {
+impl<'s> Collector<'s> {
+    pub fn new(settings: &'s InputSettings) -> Self {
+        Collector {
+            settings,
+            as_: settings.as_,
+            d: None,
+            triplets: Vec::new(),
+            dense: None,
+            sparse: None,
+            file: String::new(),
+            entries: 0,
+            whole: true,
+            above_one: false,
+        }
+    }
+
+    /// A matrix as a whole, with the checks that entries get one by one.
+    pub fn take(&mut self, values: MatrixValues, entries: u64, file: &str) -> Result<()> {
+        let (rows, cols, dense) = match &values {
+            MatrixValues::Sparse(csr) => (csr.rows(), csr.cols(), false),
+            MatrixValues::Dense(mat) => (mat.rows(), mat.cols(), true),
+        };
+        let shape = Shape { rows: rows as u64, cols: cols as u64, entries, dense };
+        self.begin(shape, file)?;
+        self.entries = entries;
+        match values {
+            MatrixValues::Sparse(csr) => {
+                for (i, j, x) in csr.triplets() {
+                    self.look(u64::from(i), u64::from(j), x)?;
+                }
+                self.sparse = Some(csr);
+            }
+            MatrixValues::Dense(mat) => {
+                for i in 0..rows {
+                    for (j, &x) in mat.row(i).iter().enumerate() {
+                        self.look(i as u64, j as u64, x)?;
+                    }
+                }
+                self.dense = Some(mat);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a value and remembers what kind it is.
+    fn look(&mut self, row: u64, column: u64, value: f64) -> Result<()> {
+        if !value.is_finite() || value < 0.0 {
+            let (code, what) = if value.is_finite() { (Code::Negative, "zero or more") } else { (Code::NotFinite, "finite") };
+            return Err(IngestError::new(code, format!("every entry must be {what}"))
+                .file(&self.file)
+                .row(row + 1)
+                .column((column + 1).to_string())
+                .value(value.to_string())
+                .remedy("correct the matrix"));
+        }
+        self.whole &= value.fract() == 0.0;
+        self.above_one |= value > 1.0;
+        Ok(())
+    }
+
+    /// Counts or a transition matrix. `weights` are those of the rows, where they do not come from a file.
+    pub fn finish(self, settings: &InputSettings, index: StateIndex, weights: Option<Vec<f64>>, file: &str) -> Result<Gathered> {
+        match self.kind(file)? {
+            As::Matrix => self.into_matrix(settings, index, weights, file).map(Gathered::Matrix),
+            _ if weights.is_some() => Err(IngestError::new(Code::Option, "weights were given, and the matrix holds counts")
+                .file(file)
+                .remedy("leave the weights out, or say that it is a transition matrix")),
+            _ => self.into_counts(index, file).map(Gathered::Counts),
+        }
+    }
+
     /// What was asked for; else what the values can only be.
     fn kind(&self, file: &str) -> Result<As> {
         match self.as_ {
@@ -223,9 +274,10 @@ impl Collector<'_> {
 
     fn row_sums(&self) -> Vec<f64> {
         let d = self.d.unwrap_or(0) as usize;
-        match &self.dense {
-            Some(mat) => (0..d).map(|i| mat.row(i).iter().sum()).collect(),
-            None => {
+        match (&self.dense, &self.sparse) {
+            (Some(mat), _) => (0..d).map(|i| mat.row(i).iter().sum()).collect(),
+            (None, Some(csr)) => (0..d).map(|i| csr.row(i).1.iter().sum()).collect(),
+            (None, None) => {
                 let mut sums = vec![0.0; d];
                 self.triplets.iter().for_each(|&(i, _, x)| sums[i as usize] += x);
                 sums
@@ -235,17 +287,21 @@ impl Collector<'_> {
 
     fn into_counts(self, index: StateIndex, file: &str) -> Result<CountedStates> {
         let core = |e| IngestError::from_core(e, Some(file));
-        if self.triplets.is_empty() {
+        if self.sparse.as_ref().map_or(self.triplets.len(), Csr::nonzeros) == 0 {
             return Err(IngestError::new(Code::NothingLeft, "every count is zero").file(file).remedy("check how the matrix was written"));
         }
         if index.len() == 1 {
             return Err(core(metastate::Error::OneState { label: index.label(0).to_string() }));
         }
-        let counts = Counts::from_triplets(index, &self.triplets).map_err(core)?;
+        let counts = match self.sparse {
+            Some(csr) => Counts::from_csr(index, csr),
+            None => Counts::from_triplets(index, &self.triplets),
+        }
+        .map_err(core)?;
         Ok(CountedStates { counts, coordinates: None, cell: None, rows: self.entries, kept: self.entries, hints: Vec::new(), frames: None })
     }
 
-    fn into_matrix(self, settings: &InputSettings, index: StateIndex, file: &str) -> Result<GivenMatrix> {
+    fn into_matrix(self, settings: &InputSettings, index: StateIndex, given: Option<Vec<f64>>, file: &str) -> Result<GivenMatrix> {
         let sums = self.row_sums();
         if let Some(i) = sums.iter().position(|s| (s - 1.0).abs() > ROW_SUM_ALLOWED) {
             return Err(IngestError::new(Code::RowSum, format!("row {} of the transition matrix does not sum to 1", i + 1))
@@ -258,10 +314,12 @@ impl Collector<'_> {
         if d == 1 {
             return Err(core(metastate::Error::OneState { label: index.label(0).to_string() }));
         }
-        let weights = settings.weights.as_ref().map(|path| weights(path, d as u64, settings)).transpose()?;
-        let values = match self.dense {
-            Some(mat) => MatrixValues::Dense(mat),
-            None => MatrixValues::Sparse(Csr::from_triplets(d, d, &self.triplets).map_err(core)?),
+        let from_file = settings.weights.as_ref().map(|path| weights(path, d as u64, settings)).transpose()?;
+        let weights = given.or(from_file);
+        let values = match (self.dense, self.sparse) {
+            (Some(mat), _) => MatrixValues::Dense(mat),
+            (None, Some(csr)) => MatrixValues::Sparse(csr),
+            (None, None) => MatrixValues::Sparse(Csr::from_triplets(d, d, &self.triplets).map_err(core)?),
         };
         Ok(GivenMatrix { values, index, weights, entries: self.entries, hints: Vec::new() })
     }

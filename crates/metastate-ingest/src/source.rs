@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::array::RecordBatch;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::codes::Code;
@@ -41,6 +42,8 @@ pub enum Format {
     Mtx,
     /// Plain text: one trajectory a line.
     Text,
+    /// Arrow batches that a program holds.
+    Memory,
     /// Text of a kind that its name does not tell.
     Unknown,
 }
@@ -48,7 +51,7 @@ pub enum Format {
 impl Format {
     /// Rows and named columns.
     pub fn is_table(self) -> bool {
-        matches!(self, Format::Csv | Format::Tsv | Format::JsonLines | Format::Parquet)
+        matches!(self, Format::Csv | Format::Tsv | Format::JsonLines | Format::Parquet | Format::Memory)
     }
 }
 
@@ -66,6 +69,16 @@ pub struct Source {
     path: PathBuf,
     /// Removes the copy of standard input at the end.
     _spool: Option<TempPath>,
+    /// The rows themselves, when there is no file.
+    pub(crate) tables: Option<Arc<Vec<RecordBatch>>>,
+}
+
+impl Source {
+    /// Stands for data that are in memory already.
+    pub(crate) fn memory(name: &str, format: Format, tables: Option<Arc<Vec<RecordBatch>>>) -> Self {
+        let bytes = tables.iter().flat_map(|t| t.iter()).map(|b| b.get_array_memory_size() as u64).sum();
+        Source { name: name.to_owned(), bytes, compression: Compression::None, format, path: PathBuf::new(), _spool: None, tables }
+    }
 }
 
 /// A file that can be read at any place; a decompressed copy where the source was compressed.
@@ -188,7 +201,7 @@ impl Source {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
             _ => Compression::None,
         };
-        let mut source = Source { name, bytes: meta.len(), compression, format: Format::Unknown, path, _spool: spool };
+        let mut source = Source { name, bytes: meta.len(), compression, format: Format::Unknown, path, _spool: spool, tables: None };
         let head = match compression {
             Compression::None => head,
             _ => read_head(&mut source.open()?).map_err(|e| source.read_error(e))?,

@@ -9,6 +9,7 @@ use crate::assemble::{CountedStates, Ends, Pairs};
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::labels::{LabelSet, MISSING};
+use crate::memory::Walk;
 use crate::npy::NpyReader;
 use crate::ordered;
 use crate::progress::{Phase, Progress, tell};
@@ -51,14 +52,7 @@ impl Reading {
 
 /// Reads all sources and counts their transitions.
 pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn Progress) -> Result<CountedStates> {
-    if settings.lag == 0 || settings.lag > 1 << 31 {
-        return Err(IngestError::new(Code::Option, "--lag must be at least 1 frame")
-            .value(settings.lag.to_string())
-            .remedy("give a whole number of frames"));
-    }
-    let mut window = Window::new(settings.lag, settings.count, settings.memory_limit);
-    window.recorded = settings.keep_frames.then(Vec::new);
-    let mut reading = Reading { window, states: LabelSet::default(), frames: 0, hints: Vec::new() };
+    let mut reading = begin(settings)?;
     let tables = sources.iter().filter(|s| s.format.is_table() || (s.format == Format::Unknown && settings.state.is_some())).count();
     if tables == sources.len() {
         table(sources, settings, &mut reading, progress)?;
@@ -68,9 +62,7 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
             .remedy("read them apart and merge the counts"));
     } else {
         if settings.state.is_some() || settings.id.is_some() || settings.time.is_some() || settings.where_.is_some() {
-            return Err(IngestError::new(Code::Option, "--state, --id, --time and --where need a table with named columns")
-                .file(&sources[0].name)
-                .remedy("leave them out for text and .npy files"));
+            return Err(needs_columns(&sources[0].name));
         }
         let total: u64 = sources.iter().map(|s| s.bytes).sum();
         let mut done = 0;
@@ -89,6 +81,54 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
         }
     }
     finish(reading, settings, &sources[0].name)
+}
+
+/// Counts the transitions of trajectories that are in memory.
+pub(crate) fn read_walks<'a>(
+    walks: impl IntoIterator<Item = Walk<'a>>,
+    settings: &InputSettings,
+    name: &str,
+    progress: &mut dyn Progress,
+) -> Result<CountedStates> {
+    let mut reading = begin(settings)?;
+    if settings.state.is_some() || settings.id.is_some() || settings.time.is_some() || settings.where_.is_some() {
+        return Err(needs_columns(name));
+    }
+    for (n, walk) in walks.into_iter().enumerate() {
+        let frames = match walk {
+            Walk::Numbers(list) => list.len(),
+            Walk::Names(list) => list.len(),
+        };
+        for t in 0..frames {
+            let state = match walk {
+                Walk::Numbers(list) => (list[t] != -1).then(|| reading.states.integer(list[t])),
+                Walk::Names(list) => (!list[t].is_empty() && list[t] != "-1").then(|| reading.states.text(&list[t])),
+            };
+            reading.frame(state, || format!("trajectory {}, frame {}", n + 1, t + 1))?;
+            if t.is_multiple_of(1 << 20) {
+                tell(progress, Phase::Reading, reading.frames, 0, 0)?;
+            }
+        }
+        reading.window.end(|| format!("trajectory {}", n + 1));
+    }
+    finish(reading, settings, name)
+}
+
+fn begin(settings: &InputSettings) -> Result<Reading> {
+    if settings.lag == 0 || settings.lag > 1 << 31 {
+        return Err(IngestError::new(Code::Option, "--lag must be at least 1 frame")
+            .value(settings.lag.to_string())
+            .remedy("give a whole number of frames"));
+    }
+    let mut window = Window::new(settings.lag, settings.count, settings.memory_limit);
+    window.recorded = settings.keep_frames.then(Vec::new);
+    Ok(Reading { window, states: LabelSet::default(), frames: 0, hints: Vec::new() })
+}
+
+fn needs_columns(name: &str) -> IngestError {
+    IngestError::new(Code::Option, "--state, --id, --time and --where need a table with named columns")
+        .file(name)
+        .remedy("leave them out for text and .npy files")
 }
 
 fn finish(mut reading: Reading, settings: &InputSettings, file: &str) -> Result<CountedStates> {

@@ -5,6 +5,9 @@ use metastate::CountMode;
 use metastate_ingest::{As, InputSettings};
 use serde::{Deserialize, Serialize};
 
+/// Stands for data that came from memory, where a file would be named.
+pub const MEMORY: &str = "(memory)";
+
 /// The inputs and how to read them.
 #[derive(Debug, Clone, PartialEq, Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Input")]

@@ -10,7 +10,7 @@ mod simulate;
 pub use compare::{AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
 pub use fit::{Clusters, FitArgs, Init, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
 pub use forecast::{ForecastCommand, ModelKind};
-pub use input::{InputArgs, InputKind};
+pub use input::{InputArgs, InputKind, MEMORY};
 pub use simulate::{SimulateArgs, SimulateWhat};
 
 use std::path::PathBuf;

@@ -6,6 +6,7 @@
 mod csv;
 mod jsonl;
 mod lines;
+mod memory;
 mod pages;
 mod parquet;
 
@@ -98,6 +99,7 @@ enum TableFile {
     Csv(csv::Layout),
     Json(jsonl::Layout),
     Parquet(parquet::Layout),
+    Memory(memory::Layout),
 }
 
 /// A piece of work for one thread.
@@ -124,6 +126,7 @@ impl<'a> Tables<'a> {
                 }
                 Format::JsonLines => TableFile::Json(jsonl::Layout::open(source, wanted)?),
                 Format::Parquet => TableFile::Parquet(parquet::Layout::open(source, wanted, unpack_limit)?),
+                Format::Memory => TableFile::Memory(memory::Layout::open(source, wanted)?),
                 Format::Npy | Format::Npz | Format::Mtx => {
                     return Err(IngestError::new(Code::Format, "this is a matrix file, where a table with named columns is needed")
                         .file(&source.name)
@@ -140,6 +143,7 @@ impl<'a> Tables<'a> {
         match source.format {
             Format::JsonLines => Ok(jsonl::Layout::open(source, &[])?.names),
             Format::Parquet => Ok(parquet::Layout::open(source, &[], unpack_limit)?.names),
+            Format::Memory => Ok(memory::Layout::open(source, &[])?.names),
             _ => Ok(csv::Layout::open(source, &[], &mut Vec::new())?.names),
         }
     }
@@ -207,8 +211,13 @@ impl<'a> Tables<'a> {
             let (at, source) = (self.next_file, &self.sources[self.next_file]);
             let mut file_done = false;
             match &self.files[at] {
-                TableFile::Parquet(layout) => {
-                    if let Some(n) = layout.group_rows(self.next_group) {
+                grouped @ (TableFile::Parquet(_) | TableFile::Memory(_)) => {
+                    let group = match grouped {
+                        TableFile::Parquet(layout) => layout.group_rows(self.next_group),
+                        TableFile::Memory(layout) => layout.group_rows(self.next_group),
+                        _ => None,
+                    };
+                    if let Some(n) = group {
                         rows += n;
                         round.push(Unit { file: at, rows: n, kind: UnitKind::Group(self.next_group) });
                         self.next_group += 1;
@@ -261,6 +270,7 @@ impl Decoder<'_> {
                 visit(&layout.decode(&source.name, data, *first_line, self.wanted)?)
             }
             (TableFile::Parquet(layout), UnitKind::Group(group)) => layout.decode(&source.name, *group, unit.rows, visit),
+            (TableFile::Memory(layout), UnitKind::Group(group)) => layout.decode(&source.name, *group, visit),
             _ => Ok(()), // units are made by `next_round` from the same list of files
         }
     }

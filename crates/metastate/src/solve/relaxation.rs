@@ -136,6 +136,10 @@ impl Relaxation {
         let mut core = Mat::default();
         thin::product(&left.transposed(), &right, &mut core);
         let Some((x, s, y)) = small::thin_svd(&core) else { return };
+        // A lambda so small that products with it vanish leaves no numbers to balance.
+        if !s.first().is_some_and(|v| *v > 0.0 && v.is_finite()) {
+            return;
+        }
         let keep = s.iter().take_while(|v| **v > NEGLIGIBLE * s[0]).count();
         let map = |inverse: &Mat, vectors: &Mat| {
             let mut m = Mat::default();

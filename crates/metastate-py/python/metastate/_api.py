@@ -1,0 +1,187 @@
+"""The functions of the package: the commands of the same names, on data in memory or in files."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _core, _options
+from ._data import recognise, refuse
+from ._estimator import StateAggregation, fit_result
+from ._progress import Listener
+from ._result import Comparison, Result, Simulated, Verification, from_folder
+
+
+def fit(data: Any, *, labels: Any = None, weights: Any = None, **options: Any) -> Result:
+    """Finds the meta-states; the options are the parameters of `StateAggregation`.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5).rank
+    2
+    """
+    return _fit(data, labels, weights, options, False)
+
+
+def path(data: Any, *, labels: Any = None, weights: Any = None, **options: Any) -> Result:
+    """Solves for a whole path of lambdas, and chooses lambda and rank by held-out score.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> result = ms.path(ms.simulate("trajectory", states=30, rank=3, steps=20_000).trajectory, points=8, max_rank=6)
+    >>> len(result.path["lambda"]) > 1
+    True
+    """
+    return _fit(data, labels, weights, options, True)
+
+
+def _fit(data: Any, labels: Any, weights: Any, options: dict[str, Any], whole_path: bool) -> Result:
+    model = StateAggregation().set_params(**options)
+    called = f"metastate.{'path' if whole_path else 'fit'}(data{''.join(f', {k}={v!r}' for k, v in options.items())})"
+    return fit_result(model._options(), model._recognise(data, labels, weights), model.progress, called, whole_path)[0]
+
+
+def load(folder: str | PathLike[str]) -> Result:
+    """Reads the folder of a result that this package or the command wrote. Files that were changed since are refused.
+
+    Examples
+    --------
+    >>> import metastate as ms, pathlib, tempfile
+    >>> place = pathlib.Path(tempfile.mkdtemp()) / "out"
+    >>> _ = ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5).save(place)
+    >>> ms.load(place).rank
+    2
+    """
+    return from_folder(folder)
+
+
+def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = None, *, labels: Any = None, weights: Any = None) -> Verification:
+    """Recomputes every number of a result, with code that the solver does not share.
+
+    A result that is still in memory is checked against its data there; a folder against the files that it names, or against `data`
+    where it came from memory.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> bool(ms.verify(ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5)))
+    True
+    """
+    if isinstance(result, StateAggregation):
+        result._check_fitted()
+        result = result.result_
+    if isinstance(result, Result):
+        with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
+            place = result.save(Path(parent) / "result")
+            if data is None and result._live is not None:
+                return Verification(json.loads(result._live.verify(place)))
+            return verify(place, data, labels=labels, weights=weights)
+    if data is None:
+        here = os.getcwd()
+        try:
+            return Verification(json.loads(_core.verify(os.path.abspath(result))))
+        finally:
+            # The inputs may have been named from another folder, and are looked for from there.
+            os.chdir(here)
+    kind = json.loads((Path(result) / "summary.json").read_text())["settings"]["input"].get("as")
+    given = recognise(data, kind, labels, weights)
+    return Verification(json.loads(_core.verify(result, given.payload, given.labels, given.weights)))
+
+
+def compare(data: Any, rank: int, *, labels: Any = None, out: str | PathLike[str] | None = None, progress: Any = False, **options: Any) -> Comparison:
+    """This method and its rivals on the same held-out folds; it says when we lose.
+
+    The options are those of ``metastate compare``, see ``metastate.options("compare")``; `out` keeps the folder with table and maps.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> walk = ms.simulate("trajectory", states=30, rank=3, steps=20_000).trajectory
+    >>> found = ms.compare(walk, rank=3, methods=["refit-likelihood", "rank-one"])
+    >>> [m["method"] for m in found]
+    ['refit-likelihood', 'rank-one']
+    """
+    known = {o["name"] for o in _core.options("compare")}
+    for name in options:
+        if _options.option_name(name) not in known:
+            raise refuse(f"compare has no option {name!r}", "see metastate.options('compare')")
+    named = any(options.get(n) is not None for n in ("from_column", "from_lon", "state", "id", "time"))
+    given = recognise(data, options.get("kind"), labels, None, named)
+    kind = options.get("kind") or (given.kind if given.kind != "trajectories" else None)
+    with tempfile.TemporaryDirectory(prefix="metastate-") as parent, Listener(progress) as listener:
+        place = Path(parent) / "compare" if out is None else Path(out)
+        words = _options.words({**options, "kind": kind, "rank": rank, "out": place})
+        return Comparison(json.loads(_core.compare(given.payload, words, given.labels, listener)))
+
+
+def simulate(what: str = "planted", **options: Any) -> Simulated:
+    """Data with a known answer: "planted" (the paper's chains), "trajectory" or "city".
+
+    Options: `states`, `rank`, `steps`, `seed`; for a city, `trips`.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> chain = ms.simulate("planted", states=20, rank=2, seed=1)
+    >>> chain.P.shape, chain.U.shape
+    ((20, 20), (20, 2))
+    >>> ms.simulate("city", trips=100).trips["from_lon"].shape
+    (100,)
+    """
+    names = {"planted": "planted", "trajectory": "walk.npy", "city": "trips.csv"}
+    if what not in names:
+        raise refuse(f"{what!r} cannot be simulated", f"the words are {', '.join(names)}")
+    with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
+        place = Path(parent) / names[what]
+        _core.simulate([what, *_options.words({**options, "out": place})])
+        if what == "trajectory":
+            return Simulated(what, trajectory=np.load(place))
+        if what == "city":
+            return Simulated(what, trips=_csv(place), zones=_csv(Path(f"{place}.zones.csv")))
+        found: dict[str, Any] = {p.stem: np.load(p) for p in place.glob("*.npy")}
+        if (place / "counts.csv").exists():
+            counts = _csv(place / "counts.csv")
+            found["counts"] = {n: v if n == "count" else v.astype(np.int64) for n, v in counts.items()}
+        return Simulated(what, **found)
+
+
+def _csv(file: Path) -> dict[str, Any]:
+    with open(file, encoding="utf-8") as lines:
+        names = lines.readline().strip().split(",")
+        values = np.loadtxt(lines, delimiter=",", ndmin=2)
+    return {name: np.ascontiguousarray(values[:, k]) for k, name in enumerate(names)}
+
+
+def options(command: str = "fit") -> list[dict[str, Any]]:
+    """The options of a command, from the one place where they are defined: name, default, words allowed, help.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> [o["default"] for o in ms.options("fit") if o["name"] == "max-rank"]
+    ['50']
+    """
+    return _core.options(command)
+
+
+def explain(code: str | None = None) -> str:
+    """What an error code means and what to do; all codes without one.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> "sum to one" in ms.explain("E-DATA-ROW-SUM")
+    True
+    """
+    return _core.explain(code)
+
+
+__all__ = ["compare", "explain", "fit", "load", "options", "path", "simulate", "verify"]

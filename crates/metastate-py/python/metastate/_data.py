@@ -1,0 +1,191 @@
+"""Recognises what the user gives, and hands it to the reader without copying where its layout allows."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._core import InputError
+
+_NUMBERS = (np.float64, np.float32, np.int64, np.int32, np.uint32)
+# What the reader can look at where it lies; NumPy copies what is laid out otherwise.
+_LAYOUT = ["C_CONTIGUOUS", "ALIGNED"]
+
+
+class Given(NamedTuple):
+    """Data for the reader."""
+
+    payload: tuple[Any, ...]
+    labels: list[Any] | None = None
+    weights: list[float] | None = None
+    kind: str | None = None
+    """What the data can only be, where their type tells."""
+    columns: int | None = None
+    """Columns of a matrix."""
+    lagtime: int | None = None
+    """Time steps in one transition, where the data know it."""
+    names: list[str] | None = None
+    """Names of the columns of a square data frame."""
+
+
+def refuse(sentence: str, remedy: str | None = None, code: str = "E-CLI-ARGUMENT") -> InputError:
+    error = InputError(f"error[{code}]: {sentence}" + (f"\n  try: {remedy}" if remedy else ""))
+    error.code = code
+    return error
+
+
+def recognise(
+    data: Any,
+    kind: str | None = None,
+    labels: Any = None,
+    weights: Any = None,
+    named_columns: bool = False,
+) -> Given:
+    """The data in a form that the reader takes."""
+    given = _recognise(data, kind, named_columns)
+    listed = given.labels if labels is None else np.asarray(labels).tolist()
+    weighed = given.weights if weights is None else np.asarray(weights, dtype=np.float64).tolist()
+    return given._replace(labels=listed, weights=weighed)
+
+
+def _recognise(data: Any, kind: str | None, named_columns: bool) -> Given:
+    if isinstance(data, (str, os.PathLike)):
+        return Given(("files", [os.fspath(data)]))
+    if isinstance(data, (list, tuple)) and data and all(isinstance(x, os.PathLike) for x in data):
+        return Given(("files", [os.fspath(x) for x in data]))
+    if hasattr(data, "count_matrix"):  # deeptime's count models
+        matrix = _recognise(data.count_matrix, "counts", False)
+        symbols = getattr(data, "state_symbols", None)
+        lag = getattr(data, "lagtime", None)
+        named = None if symbols is None else np.asarray(symbols).tolist()
+        return matrix._replace(kind="counts", labels=named, lagtime=None if lag is None else int(lag))
+    if hasattr(data, "transition_matrix") and hasattr(data, "stationary_distribution"):  # and its Markov state models
+        return _recognise(data.transition_matrix, "matrix", False)._replace(
+            kind="matrix",
+            weights=np.asarray(data.stationary_distribution, dtype=np.float64).tolist(),
+            lagtime=int(getattr(data, "lagtime", None) or 1),
+        )
+    if hasattr(data, "tocsr"):
+        return _sparse(data.tocsr())
+    if isinstance(data, dict):
+        return Given(("columns", {str(name): _column(values) for name, values in data.items()}))
+    if hasattr(data, "columns") and hasattr(data, "shape") and not named_columns and kind in (None, "counts", "matrix"):
+        square = _square_frame(data, kind)
+        if square is not None:
+            return square
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            data.__arrow_c_stream__
+            return Given(("arrow", data)) if not _needs_pyarrow(data) else _frame_columns(data)
+        except ImportError:
+            return _frame_columns(data)
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return _frame_columns(data)
+    if isinstance(data, (list, tuple)) and kind not in ("counts", "matrix"):
+        return _lists(data, kind)
+    return _array(np.asanyarray(data), kind)
+
+
+def _needs_pyarrow(data: Any) -> bool:
+    """pandas exports its frames through pyarrow, which may be missing."""
+    if not type(data).__module__.startswith("pandas"):
+        return False
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return True
+    return False
+
+
+def _sparse(csr: Any) -> Given:
+    if np.iscomplexobj(csr.data):
+        raise refuse("Complex data not supported: counts and probabilities are real numbers")
+    values = csr.data if csr.data.dtype in _NUMBERS else csr.data.astype(np.float64)
+    rows, cols = csr.shape
+    arrays = (np.require(a, None, _LAYOUT) for a in (csr.indptr, csr.indices, values))
+    return Given(("sparse", *arrays, int(rows), int(cols)), columns=int(cols))
+
+
+def _dense(array: np.ndarray[Any, Any]) -> Given:
+    if np.iscomplexobj(array):
+        raise refuse("Complex data not supported: counts and probabilities are real numbers")
+    if array.ndim != 2:
+        raise refuse(
+            f"a matrix has two dimensions, this array has {array.ndim}. Reshape your data",
+            "one-dimensional arrays of states are trajectories",
+            "E-INGEST-SIZE",
+        )
+    try:
+        numbers = np.require(array, np.float64, ["ALIGNED"])
+    except ValueError as cause:
+        raise refuse(f"a matrix of numbers is needed ({cause})") from None
+    if numbers.shape[0] == 0 or numbers.shape[1] == 0:
+        what = "feature" if numbers.shape[0] else "sample"
+        raise refuse(f"0 {what}(s) (shape={numbers.shape}) while a minimum of 1 is required.", None, "E-INGEST-SIZE")
+    return Given(("dense", numbers), columns=int(numbers.shape[1]))
+
+
+def _square_frame(frame: Any, kind: str | None) -> Given | None:
+    """A data frame whose columns are the states that its rows are."""
+    names = list(frame.columns)
+    if frame.shape[0] != len(names) or {"from", "to", "count"} <= {str(n) for n in names}:
+        return None
+    index = getattr(frame, "index", None)
+    if kind is None and (index is None or list(index) != names):
+        return None
+    given = _dense(np.asarray(frame))
+    text = [str(n) for n in names] if all(isinstance(n, str) for n in names) else None
+    return given._replace(labels=names, names=text)
+
+
+def _frame_columns(frame: Any) -> Given:
+    return Given(("columns", {str(name): _column(frame[name]) for name in frame.columns}))
+
+
+def _column(values: Any) -> Any:
+    array = np.asarray(values)
+    if array.dtype.kind in "iu":
+        return np.require(array, np.int64, _LAYOUT)
+    if array.dtype.kind == "f":
+        return np.require(array, np.float64, _LAYOUT)
+    if array.dtype.kind == "b":
+        return np.require(array, None, _LAYOUT)
+    return [None if v is None or v != v else str(v) for v in array.tolist()]
+
+
+def _walk(states: Any) -> Any:
+    array = np.asarray(states)
+    if array.ndim != 1:
+        raise refuse(f"a trajectory has one dimension, this one has {array.ndim}", "give a list of one-dimensional arrays")
+    if array.dtype.kind in "iu" or array.size == 0:
+        return np.require(array, np.int64, _LAYOUT)
+    if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
+        return np.require(array, np.int64, _LAYOUT)
+    if array.dtype.kind in "UO":
+        return ["" if v is None else str(v) for v in array.tolist()]
+    raise refuse("trajectories must be whole numbers or names, this array holds others", "save the numbers of the states: array.astype('int64')")
+
+
+def _lists(data: list[Any] | tuple[Any, ...], kind: str | None) -> Given:
+    if not data:
+        raise refuse("an empty list was given", "give a list of trajectories, each a list of states", "E-INGEST-SIZE")
+    if kind == "trips":
+        return _array(np.asarray(data), kind)
+    if all(np.ndim(x) == 0 for x in data):
+        return Given(("walks", [_walk(data)]), kind="trajectories")
+    return Given(("walks", [_walk(x) for x in data]), kind="trajectories")
+
+
+def _array(array: np.ndarray[Any, Any], kind: str | None) -> Given:
+    if kind == "trips":
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise refuse("trips as an array have two columns, from and to", "give a table with named columns for anything else")
+        return Given(("columns", {"from": _column(array[:, 0]), "to": _column(array[:, 1])}))
+    integer = array.dtype.kind in "iu"
+    if kind == "trajectories" or (kind is None and array.ndim == 1 and array.dtype.kind in "iuU"):
+        return Given(("walks", [_walk(row) for row in np.atleast_2d(array)]), kind="trajectories")
+    if kind is None and integer and array.ndim == 2 and array.shape[0] != array.shape[1]:
+        return Given(("walks", [_walk(row) for row in array]), kind="trajectories")
+    return _dense(array)

@@ -1,0 +1,429 @@
+"""Results: frozen objects that know their arrays, their pictures and their folder."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import tempfile
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from ._data import refuse
+
+if TYPE_CHECKING:
+    import pandas
+    from deeptime.markov.msm import MarkovStateModel
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+
+class Frozen:
+    """Attributes are set once, by the constructor."""
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"results are frozen: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"results are frozen: {name} cannot be deleted")
+
+
+class Result(Frozen):
+    """The meta-states behind a chain, with the certificate of how good they are.
+
+    Attributes
+    ----------
+    memberships : array, states x meta-states
+        Soft memberships U: each row sums to one. Those of the refit, where one was asked for.
+    profiles : array, states x meta-states
+        Where each meta-state leads, V: each column sums to one.
+    labels : array of int
+        Hard meta-states (zones), from 0.
+    weights : array
+        Share of each state, xi.
+    states : tuple
+        The labels of the states, in the order of all arrays.
+    latent_chain : array, meta-states x meta-states
+        ``profiles.T @ memberships``: a small Markov chain.
+    factors : tuple of two arrays
+        U and V of the stated problem, which the certificate speaks of.
+    refit : tuple of two arrays, or None
+        U and V of the refit.
+    certificate : dict
+        Status, objective, its proven lower bound, and the gap between the two.
+    summary : dict
+        All that stands in ``summary.json``.
+    coordinates : array, states x 2, or None
+        Longitude and latitude.
+    lagtime : int
+        Time steps in one transition.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> walk = ms.simulate("trajectory", states=30, rank=3, steps=20_000).trajectory
+    >>> result = ms.fit(walk, lambda_ratio=0.3)
+    >>> result.memberships.shape == (30, result.rank)
+    True
+    >>> result.certificate["status"]
+    'certified'
+    """
+
+    memberships: Array
+    profiles: Array
+    labels: NDArray[np.int64]
+    weights: Array
+    states: tuple[int | str, ...]
+    latent_chain: Array
+    factors: tuple[Array, Array]
+    refit: tuple[Array, Array] | None
+    certificate: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    coordinates: Array | None
+    lagtime: int
+    cell: float | None
+    _arrivals: Array
+    _live: _core.Fitted | None
+    _files: dict[str, bytes] | Path | None
+
+    def __init__(
+        self,
+        summary: dict[str, Any],
+        arrays: Mapping[str, Any],
+        live: _core.Fitted | None = None,
+        files: dict[str, bytes] | Path | None = None,
+        lagtime: int | None = None,
+    ) -> None:
+        factors = (arrays["U"], arrays["V"])
+        refit = (arrays["refit_U"], arrays["refit_V"]) if "refit_U" in arrays else None
+        u, v = refit or factors
+        places = np.column_stack([arrays["lon"], arrays["lat"]]) if "lon" in arrays else None
+        errors = summary["errors"]
+        certificate = {
+            "status": summary["status"],
+            "objective": summary["objective"],
+            "lower_bound": summary["lower_bound"],
+            "certified_gap": errors["certified_gap"],
+            "proof": summary["bound_proof"],
+            "heuristic_gap": errors["rel_dg"],
+            "kkt": max(errors["rel_le1"], errors["rel_le2"]),
+        }
+        # Only a fit that is still there knows the arrivals of its data; the model's own stand in for them elsewhere.
+        arrivals = arrays.get("arrivals")
+        if arrivals is None:
+            arrivals = max(summary["transitions"], 1.0) * (v @ (u.T @ arrays["xi"]))
+        self._set(
+            memberships=u, profiles=v, labels=arrays["metastate"], weights=arrays["xi"], states=tuple(arrays["labels"]),
+            latent_chain=v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
+            summary=MappingProxyType(summary), coordinates=places, cell=arrays.get("cell"),
+            lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
+        )  # fmt: skip
+        for array in (u, v, *factors, self.labels, self.weights, self.latent_chain, places):
+            if array is not None:
+                array.flags.writeable = False
+
+    # What most people ask first.
+
+    @property
+    def rank(self) -> int:
+        """Number of meta-states."""
+        return int(self.memberships.shape[1])
+
+    @property
+    def lam(self) -> float:
+        """The price of a meta-state, as given or chosen."""
+        return float(self.summary["lambda"])
+
+    @property
+    def path(self) -> dict[str, list[Any]] | None:
+        """The columns of ``path.csv``, where lambda was chosen or the whole path solved."""
+        return self.table("path.csv")
+
+    def table(self, name: str) -> dict[str, list[Any]] | None:
+        """A table of the result folder, such as ``ranks.csv`` or ``uncertainty.csv``, by columns; None where there is none."""
+        content = self._file(name)
+        if content is None:
+            return None
+        rows = list(csv.reader(io.StringIO(content.decode())))
+        return {name: [_value(row[k]) for row in rows[1:]] for k, name in enumerate(rows[0])}
+
+    def _file(self, name: str) -> bytes | None:
+        if self._live is not None and name in (files := self._live.files()):
+            return files[name]
+        if isinstance(self._files, dict):
+            return self._files.get(name)
+        if isinstance(self._files, Path) and (self._files / name).is_file():
+            return (self._files / name).read_bytes()
+        return None
+
+    def top_states(self, metastate: int, count: int = 5) -> list[int | str]:
+        """The states that belong to a meta-state most."""
+        order = np.lexsort((-self.weights, -self.memberships[:, metastate]))
+        return [self.states[i] for i in order[:count]]
+
+    # On disk.
+
+    def save(self, folder: str | PathLike[str], force: bool = False) -> Path:
+        """Writes the result folder of the command: whole, or not at all.
+
+        Examples
+        --------
+        >>> import metastate as ms, pathlib, tempfile
+        >>> result = ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5)
+        >>> place = result.save(pathlib.Path(tempfile.mkdtemp()) / "out")
+        >>> (place / "report.html").exists()
+        True
+        >>> bool((ms.load(place).memberships == result.memberships).all())
+        True
+        """
+        place = Path(folder)
+        if self._live is not None:
+            self._live.save(place, force)
+        else:
+            _core.write_files(place, list(self._all_files().items()), force)
+        return place
+
+    def _all_files(self) -> dict[str, bytes]:
+        if isinstance(self._files, dict):
+            return self._files
+        if isinstance(self._files, Path):
+            return _read_folder(self._files)
+        with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
+            return _read_folder(self.save(Path(parent) / "result"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A result is its folder, on disk as in a pickle.
+        return _from_files, (self._all_files(), self._arrivals, self.lagtime)
+
+    # For other packages.
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a state: weight, hard meta-state (from 1, as in ``states.csv``), memberships, coordinates where known."""
+        import pandas
+
+        frame = pandas.DataFrame({"weight": self.weights, "metastate": self.labels + 1}, index=pandas.Index(self.states, name="label"))
+        for k in range(self.rank):
+            frame[f"membership_{k + 1}"] = self.memberships[:, k]
+        if self.coordinates is not None:
+            frame["lon"], frame["lat"] = self.coordinates.T
+        return frame
+
+    def to_deeptime(self, lagtime: int | None = None) -> MarkovStateModel:
+        """The latent chain as deeptime's MarkovStateModel; its count model holds the lag and the counts the chain stands for."""
+        from deeptime.markov import TransitionCountModel
+        from deeptime.markov.msm import MarkovStateModel
+
+        mass = self.weights @ self.memberships
+        counts = max(self.summary["transitions"], 1.0) * mass[:, None] * self.latent_chain
+        # Row sums are one up to rounding; deeptime asks for less than that.
+        chain = self.latent_chain / self.latent_chain.sum(axis=1, keepdims=True)
+        return MarkovStateModel(chain, reversible=False, count_model=TransitionCountModel(counts, lagtime=lagtime or self.lagtime))
+
+    # Pictures, through matplotlib.
+
+    def plot_map(self, ax: Axes | None = None, places: Mapping[Any, tuple[float, float]] | None = None) -> Axes:
+        """The hard meta-states on a map; `places` gives (lon, lat) by label where the data had no coordinates."""
+        from ._plots import plot_map
+
+        return plot_map(self, ax, places)
+
+    def plot_path(self, ax: Axes | None = None) -> Axes:
+        """Rank and held-out score along lambda."""
+        from ._plots import plot_path
+
+        return plot_path(self, ax)
+
+    def plot_latent(self, ax: Axes | None = None) -> Axes:
+        """The latent chain as a matrix."""
+        from ._plots import plot_latent
+
+        return plot_latent(self, ax)
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return (
+            f"<metastate.Result: {self.rank} meta-states behind {len(self.states)} states, {c['status']}, certified gap {c['certified_gap']:.1e}>"
+        )
+
+    def _repr_html_(self) -> str:
+        c = self.certificate
+        mass = self.weights @ self.memberships
+        sizes = np.bincount(self.labels, minlength=self.rank)
+        head = (
+            f"<b>{self.rank} meta-states</b> behind {len(self.states)} states: <b>{html.escape(c['status'])}</b>, "
+            f"certified gap {c['certified_gap']:.2e}, &lambda; = {self.lam:.4g}"
+        )
+        rows = "".join(
+            f"<tr><td>{k + 1}</td><td>{100 * mass[k]:.1f} %</td><td>{sizes[k]}</td><td>{100 * self.latent_chain[k, k]:.1f} %</td>"
+            f"<td style='text-align:left'>{html.escape(', '.join(str(s) for s in self.top_states(k)))}</td></tr>"
+            for k in range(self.rank)
+        )
+        columns = "".join(f"<th>{name}</th>" for name in ("meta-state", "mass", "states", "stays", "foremost states"))
+        return f"<div>{head}<table><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
+
+
+def _value(text: str) -> Any:
+    try:
+        return float(text) if text else float("nan")
+    except ValueError:
+        return text
+
+
+def _read_folder(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def _from_files(files: dict[str, bytes], arrivals: Array, lagtime: int) -> Result:
+    with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
+        place = Path(parent) / "result"
+        _core.write_files(place, list(files.items()), False)
+        summary, arrays = _core.load(place)
+    return Result(json.loads(summary), {**arrays, "arrivals": arrivals}, files=files, lagtime=lagtime)
+
+
+def from_live(live: _core.Fitted, lagtime: int | None) -> Result:
+    """The result of a fit that is still in memory."""
+    return Result(json.loads(live.summary()), live.arrays(), live=live, lagtime=lagtime)
+
+
+def from_folder(folder: str | PathLike[str]) -> Result:
+    """The result in a folder."""
+    place = Path(folder)
+    summary, arrays = _core.load(place)
+    return Result(json.loads(summary), arrays, files=place)
+
+
+class Verification(Frozen):
+    """What a recheck found: true when every number of the result agrees.
+
+    Attributes
+    ----------
+    agrees : bool
+    checks : tuple of dict
+        Name, what was reported, what was recomputed, and whether the two agree.
+    """
+
+    agrees: bool
+    checks: tuple[dict[str, Any], ...]
+
+    def __init__(self, outcome: Mapping[str, Any]) -> None:
+        self._set(agrees=bool(outcome["agrees"]), checks=tuple(outcome["checks"]))
+
+    def __bool__(self) -> bool:
+        return self.agrees
+
+    def __repr__(self) -> str:
+        failed = [c["name"] for c in self.checks if not c["agrees"]]
+        said = f"all {len(self.checks)} checks agree" if not failed else f"{len(failed)} of {len(self.checks)} DO NOT agree: {', '.join(failed)}"
+        return f"<metastate.Verification: {said}>"
+
+    def _repr_html_(self) -> str:
+        keys = ("name", "reported", "recomputed")
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(c[k]))}</td>" for k in keys) + f"<td>{'yes' if c['agrees'] else '<b>NO</b>'}</td></tr>"
+            for c in self.checks
+        )
+        return f"<table><thead><tr><th></th><th>reported</th><th>recomputed</th><th>agrees</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+class Comparison(Frozen):
+    """This method and its rivals on the same held-out folds.
+
+    Attributes
+    ----------
+    methods : tuple of dict
+        One row a method: scores with their standard errors, agreement, seconds.
+    verdicts : tuple of str
+        For each measure, whether ours is best or who beats it.
+    summary : dict
+        All that stands in ``compare.json``.
+    """
+
+    methods: tuple[dict[str, Any], ...]
+    verdicts: tuple[str, ...]
+    summary: dict[str, Any]
+
+    def __init__(self, compared: dict[str, Any]) -> None:
+        self._set(methods=tuple(compared["methods"]), verdicts=tuple(compared["verdicts"]), summary=compared)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.methods)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a method."""
+        import pandas
+
+        return pandas.DataFrame(list(self.methods)).set_index("method")
+
+    def __repr__(self) -> str:
+        return "<metastate.Comparison:\n  " + "\n  ".join(self.verdicts) + ">"
+
+    def _repr_html_(self) -> str:
+        keys = ("method", "log_likelihood", "log_likelihood_se", "squared_error", "coherence", "ari", "nmi", "seconds")
+
+        def cell(value: Any) -> str:
+            return "" if value is None else f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
+
+        head = "".join(f"<th>{k.replace('_', ' ')}</th>" for k in keys)
+        rows = "".join("<tr>" + "".join(f"<td>{cell(m.get(k))}</td>" for k in keys) + "</tr>" for m in self.methods)
+        said = "".join(f"<li>{html.escape(v)}</li>" for v in self.verdicts)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{said}</ul>"
+
+
+class Simulated(Frozen):
+    """Data with a known answer; what is there depends on what was simulated.
+
+    Attributes
+    ----------
+    U, V : arrays, or None
+        The planted factors: P = U V^T.
+    xi : array, or None
+        The stationary law of the chain.
+    P : array, or None
+        The transition matrix of a planted chain without `steps`.
+    counts : dict of arrays, or None
+        ``from``, ``to`` and ``count`` of a planted chain with `steps`; `fit` takes it as it is.
+    trajectory : array of int, or None
+    trips : dict of arrays, or None
+        ``from_lon``, ``from_lat``, ``to_lon``, ``to_lat`` of a toy city.
+    zones : dict of arrays, or None
+        ``lon``, ``lat``, ``zone`` and ``activity`` of its cells.
+    """
+
+    U: Array | None
+    V: Array | None
+    xi: Array | None
+    P: Array | None
+    counts: dict[str, NDArray[Any]] | None
+    trajectory: NDArray[np.int64] | None
+    trips: dict[str, NDArray[Any]] | None
+    zones: dict[str, NDArray[Any]] | None
+
+    def __init__(self, what: str, **found: Any) -> None:
+        names = ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones")
+        self._set(_what=what, **{name: found.get(name) for name in names})
+
+    def __repr__(self) -> str:
+        there = [n for n in ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones") if getattr(self, n) is not None]
+        return f"<metastate.Simulated {getattr(self, '_what')}: {', '.join(there)}>"
+
+    def counts_matrix(self) -> Any:
+        """The counts as SciPy's sparse matrix."""
+        from scipy.sparse import coo_array
+
+        if self.counts is None:
+            raise refuse("no counts were drawn", "simulate('planted', steps=...)")
+        d = len(self.xi) if self.xi is not None else int(max(self.counts["from"].max(), self.counts["to"].max())) + 1
+        return coo_array((self.counts["count"], (self.counts["from"], self.counts["to"])), shape=(d, d)).tocsr()

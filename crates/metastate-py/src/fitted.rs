@@ -1,0 +1,155 @@
+//! A fit in memory, and results in folders, as arrays.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use metastate::{Label, Mat};
+use metastate_cli::error::CliError;
+use metastate_cli::fit::Solved;
+use metastate_cli::verify;
+use metastate_report::folder::{self, Draft};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::errors::to_python;
+use crate::watched;
+
+/// A fit, with its data, as the solver left it.
+#[pyclass(frozen, module = "metastate._core")]
+pub struct Fitted {
+    pub solved: Arc<Solved>,
+    pub fit: metastate_cli::args::FitArgs,
+}
+
+#[pymethods]
+impl Fitted {
+    /// What stands in `summary.json`.
+    fn summary(&self) -> String {
+        // Numbers and texts always serialise.
+        serde_json::to_string(&self.solved.summary).unwrap_or_default()
+    }
+
+    /// All arrays.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let s = &self.solved;
+        let chain = &s.loaded.chain;
+        let out = PyDict::new(py);
+        out.set_item("U", matrix(py, &s.solution.factors.u)?)?;
+        out.set_item("V", matrix(py, &s.solution.factors.v)?)?;
+        if let Some(x) = &s.refit {
+            out.set_item("refit_U", matrix(py, &x.u)?)?;
+            out.set_item("refit_V", matrix(py, &x.v)?)?;
+        }
+        out.set_item("xi", PyArray1::from_slice(py, chain.xi()))?;
+        out.set_item("metastate", PyArray1::from_vec(py, s.partition.labels.iter().map(|l| i64::from(*l)).collect()))?;
+        out.set_item("labels", labels(py, chain.index().labels())?)?;
+        if let Some(places) = &s.loaded.coordinates {
+            out.set_item("lon", PyArray1::from_vec(py, places.iter().map(|p| p.0).collect()))?;
+            out.set_item("lat", PyArray1::from_vec(py, places.iter().map(|p| p.1).collect()))?;
+        }
+        out.set_item("cell", s.loaded.cell)?;
+        // What the smoothing of a score needs of the training data.
+        let mut arrivals = vec![0.0; chain.states()];
+        if let Some(parts) = &s.loaded.parts {
+            parts.counts.indices().iter().zip(parts.counts.values()).for_each(|(&j, n)| arrivals[j as usize] += n);
+            out.set_item("arrivals", PyArray1::from_vec(py, arrivals))?;
+        }
+        Ok(out)
+    }
+
+    /// Further files of the folder: `path.csv`, `ranks.csv`, `uncertainty.csv`.
+    fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for (name, bytes) in &self.solved.extra {
+            out.set_item(name, PyBytes::new(py, bytes))?;
+        }
+        Ok(out)
+    }
+
+    /// Writes the result folder of the command.
+    fn save(&self, py: Python<'_>, place: PathBuf, force: bool) -> PyResult<()> {
+        let solved = Arc::clone(&self.solved);
+        watched::run(py, None, None, move |_, stopper| {
+            folder::tidy(&place);
+            folder::check_free(&place, force)?;
+            let extras = solved.extras()?;
+            stopper.go_on()?;
+            solved.write(&place, force, &extras).map(drop)
+        })
+    }
+
+    /// Recomputes everything in a folder written by `save`, from the data that are still in memory.
+    fn verify(&self, py: Python<'_>, place: PathBuf) -> PyResult<String> {
+        let (solved, fit) = (Arc::clone(&self.solved), self.fit.clone());
+        watched::run(py, None, None, move |reporter, _| {
+            let (result, ..) = verify::open(&place)?;
+            let outcome = verify::recheck(&place, &result, &fit, &solved.loaded, reporter)?;
+            serde_json::to_string(&outcome).map_err(|e| CliError::failed("E-CLI-WRITE", e.to_string()))
+        })
+    }
+}
+
+/// A matrix as it is.
+pub fn matrix<'py>(py: Python<'py>, m: &Mat) -> PyResult<Bound<'py, PyAny>> {
+    Ok(PyArray1::from_slice(py, m.as_slice()).reshape([m.rows(), m.cols()])?.into_any())
+}
+
+/// Numbers stay numbers, texts stay texts.
+pub fn labels<'py>(py: Python<'py>, all: impl Iterator<Item = Label>) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for label in all {
+        match label {
+            Label::Integer(n) => list.append(n)?,
+            Label::Text(text) => list.append(text.to_string())?,
+        }
+    }
+    Ok(list)
+}
+
+/// A result folder: its summary and its arrays, named as those of a fit.
+#[pyfunction]
+pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py, PyDict>)> {
+    let told = |e: metastate_report::Error| to_python(py, &CliError::from(e));
+    let result = metastate_report::load(&place).map_err(told)?;
+    if let Some(name) = result.changed.first() {
+        let e = CliError::failed("E-CLI-RESULT", format!("{name} is not the file that `metastate fit` wrote"));
+        return Err(to_python(py, &e.at(place.display().to_string()).remedy("it was changed or damaged afterwards; fit again")));
+    }
+    let refit = metastate_report::load_refit(&place).map_err(told)?;
+    let extras = metastate_report::load_extras(&place).map_err(told)?;
+    let out = PyDict::new(py);
+    out.set_item("U", matrix(py, &result.factors.u)?)?;
+    out.set_item("V", matrix(py, &result.factors.v)?)?;
+    if let Some(x) = refit {
+        out.set_item("refit_U", matrix(py, &x.u)?)?;
+        out.set_item("refit_V", matrix(py, &x.v)?)?;
+    }
+    out.set_item("xi", PyArray1::from_slice(py, &result.xi))?;
+    let zones = result.numbers("metastate").map_err(told)?;
+    out.set_item("metastate", PyArray1::from_vec(py, zones.into_iter().map(|z| z as i64 - 1).collect()))?;
+    let names = result.column("label").map_err(told)?;
+    out.set_item("labels", labels(py, names.iter().map(|n| Label::from(n.as_str())))?)?;
+    if let (Ok(lon), Ok(lat)) = (result.numbers("lon"), result.numbers("lat")) {
+        out.set_item("lon", PyArray1::from_vec(py, lon))?;
+        out.set_item("lat", PyArray1::from_vec(py, lat))?;
+    }
+    out.set_item("cell", extras.cell)?;
+    let summary = serde_json::to_string(&result.summary).unwrap_or_default(); // numbers and texts always serialise
+    Ok((summary, out))
+}
+
+/// Writes files as a folder that appears whole or not at all.
+#[pyfunction]
+pub fn write_files(py: Python<'_>, place: PathBuf, files: Vec<(String, Vec<u8>)>, force: bool) -> PyResult<()> {
+    let write = || -> metastate_report::Result<()> {
+        folder::tidy(&place);
+        folder::check_free(&place, force)?;
+        let draft = Draft::begin(&place)?;
+        for (name, bytes) in &files {
+            draft.file(name, bytes)?;
+        }
+        draft.finish(force)
+    };
+    py.detach(write).map_err(|e| to_python(py, &CliError::from(e)))
+}

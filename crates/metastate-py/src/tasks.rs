@@ -1,0 +1,205 @@
+//! What Python asks for, task by task.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use metastate::aggregate::{AssignBy, Assigner};
+use metastate::solve::Factors;
+use metastate::solve::score::{Model, Smoothing, score as score_of};
+use metastate::{Csr, Label, Mat, StateIndex};
+use metastate_cli::error::{CliError, Result};
+use metastate_cli::stop::Stopper;
+use metastate_cli::watch::WatchReading;
+use metastate_cli::{compare as comparing, data, fit as fitting, simulate as simulating, verify as verifying};
+use metastate_ingest::Data;
+use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::errors::to_python;
+use crate::fitted::{Fitted, matrix};
+use crate::input::Input;
+use crate::{options, watched};
+
+/// Fits, or solves the whole path.
+#[pyfunction]
+#[pyo3(signature = (given, words, whole_path, called, labels=None, weights=None, listener=None))]
+#[allow(clippy::too_many_arguments)] // the arguments of one Python call
+pub fn fit(
+    py: Python<'_>,
+    given: &Bound<'_, PyTuple>,
+    words: Vec<String>,
+    whole_path: bool,
+    called: String,
+    labels: Option<Vec<Bound<'_, PyAny>>>,
+    weights: Option<Vec<f64>>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<Fitted> {
+    let input = Input::new(given, labels, weights)?;
+    let typed = options::fit(whole_path, &input.files, words).map_err(|e| to_python(py, &e))?;
+    let command = typed.command;
+    let job = fitting::Job { input: command.input, fit: command.fit, run: command.run, whole_path, seed: typed.seed, command: called };
+    let fit = job.fit.clone();
+    let solved = watched::run(py, typed.threads, listener.as_ref(), move |reporter, stopper| {
+        let start = Instant::now();
+        fitting::check(&job)?;
+        let ingested = input.ingest(&job.input, job.fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
+        let loaded = data::estimate(ingested, &job.fit)?;
+        stopper.go_on()?;
+        fitting::solve_loaded(&job, loaded, start, reporter, stopper)
+    })?;
+    Ok(Fitted { solved: Arc::new(solved), fit })
+}
+
+/// Compares with the rivals; the folder is written, and what stands in `compare.json` handed back.
+#[pyfunction]
+#[pyo3(signature = (given, words, labels=None, listener=None))]
+pub fn compare(
+    py: Python<'_>,
+    given: &Bound<'_, PyTuple>,
+    words: Vec<String>,
+    labels: Option<Vec<Bound<'_, PyAny>>>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let input = Input::new(given, labels, None)?;
+    let typed = options::compare(&input.files, words).map_err(|e| to_python(py, &e))?;
+    watched::run(py, typed.threads, listener.as_ref(), move |reporter, stopper| {
+        let command = typed.command;
+        let compared = comparing::run_on(&command, typed.seed, reporter, stopper, |watch| input.ingest(&command.input, true, watch))?;
+        json(&compared)
+    })
+}
+
+/// Rechecks a result folder, from its own inputs or from the data given.
+#[pyfunction]
+#[pyo3(signature = (place, given=None, labels=None, weights=None, listener=None))]
+pub fn verify(
+    py: Python<'_>,
+    place: PathBuf,
+    given: Option<&Bound<'_, PyTuple>>,
+    labels: Option<Vec<Bound<'_, PyAny>>>,
+    weights: Option<Vec<f64>>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let input = given.map(|g| Input::new(g, labels, weights)).transpose()?;
+    watched::run(py, None, listener.as_ref(), move |reporter, stopper| {
+        let Some(input) = input else { return json(&verifying::run(&place, reporter, stopper)?) };
+        let (result, options, fit) = verifying::open(&place)?;
+        let ingested = input.ingest(&options, fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
+        json(&verifying::recheck(&place, &result, &fit, &data::estimate(ingested, &fit)?, reporter)?)
+    })
+}
+
+/// Draws and writes what `metastate simulate` does.
+#[pyfunction]
+pub fn simulate(py: Python<'_>, words: Vec<String>) -> PyResult<String> {
+    let typed = options::simulate(words).map_err(|e| to_python(py, &e))?;
+    watched::run(py, typed.threads, None, move |_, _: &Stopper| json(&simulating::run(&typed.command.what, typed.seed)?))
+}
+
+/// Held-out log-likelihood a transition, squared error, transitions scored, and transitions that lead from or to states not in the fit.
+#[pyfunction]
+#[pyo3(signature = (u, v, arrivals, states, given, words, labels=None))]
+#[allow(clippy::too_many_arguments)] // the arguments of one Python call
+pub fn score(
+    py: Python<'_>,
+    u: &Bound<'_, PyArray2<f64>>,
+    v: &Bound<'_, PyArray2<f64>>,
+    arrivals: Vec<f64>,
+    states: Vec<Bound<'_, PyAny>>,
+    given: &Bound<'_, PyTuple>,
+    words: Vec<String>,
+    labels: Option<Vec<Bound<'_, PyAny>>>,
+) -> PyResult<(f64, f64, f64, f64)> {
+    let factors = Factors { u: mat(u), v: mat(v) };
+    let input = Input::new(given, labels, None)?;
+    let typed = options::fit(false, &input.files, words).map_err(|e| to_python(py, &e))?;
+    let states: Vec<Label> = states.iter().map(|s| Ok(Label::from(s.str()?.to_cow()?.as_ref()))).collect::<PyResult<_>>()?;
+    watched::run(py, typed.threads, None, move |reporter, stopper| {
+        // States of the fit are told by their labels; none is left out for being rare here.
+        let mut options = typed.command.input;
+        (options.min_share, options.max_self_share) = (0.0, None);
+        let ingested = input.ingest(&options, false, &mut WatchReading { reporter, stopper })?;
+        let Data::Counts(counted) = ingested.data else {
+            return Err(CliError::bad("E-CLI-ARGUMENT", "a transition matrix was given; a score needs transitions or their counts"));
+        };
+        let index = StateIndex::from_labels(states)?;
+        let d = index.len();
+        let place: Vec<Option<u32>> = counted.counts.index().labels().map(|l| index.position(&l)).collect();
+        let known: Vec<(u32, u32, f64)> =
+            counted.counts.csr().triplets().filter_map(|(i, j, n)| Some((place[i as usize]?, place[j as usize]?, n))).collect();
+        let held_out = Csr::from_triplets(d, d, &known)?;
+        let within: f64 = held_out.values().iter().sum();
+        // The smoothing looks at the arrivals of the training data only: one row holds them all.
+        let training: Vec<(u32, u32, f64)> = arrivals.iter().enumerate().map(|(j, n)| (0, j as u32, *n)).collect();
+        let training = Csr::from_triplets(d, d, &training)?;
+        let found = score_of(Model::LowRank(&factors), &training, &held_out, Smoothing::default())?;
+        Ok((found.log_likelihood, found.squared_error, within, counted.counts.transitions() - within))
+    })
+}
+
+/// Memberships of states from their own transitions: one row a state, one column a state of the fit. NaN where there are none.
+#[pyfunction]
+#[pyo3(signature = (u, v, how, given, columns, transitions, exponent))]
+#[allow(clippy::too_many_arguments)] // the arguments of one Python call
+pub fn memberships<'py>(
+    py: Python<'py>,
+    u: &Bound<'_, PyArray2<f64>>,
+    v: &Bound<'_, PyArray2<f64>>,
+    how: (String, f64),
+    given: &Bound<'_, PyTuple>,
+    columns: Vec<Option<u32>>,
+    transitions: f64,
+    exponent: f64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let factors = Factors { u: mat(u), v: mat(v) };
+    let input = Input::new(given, None, None)?;
+    let by = match how.0.as_str() {
+        "penalised" => AssignBy::Penalised { lambda: how.1 },
+        "least-squares" => AssignBy::LeastSquares,
+        _ => AssignBy::Likelihood,
+    };
+    let found: Mat = watched::run(py, None, None, move |_, stopper| {
+        use rayon::prelude::*;
+        let rows = input.rows()?;
+        if rows.cols() != columns.len() {
+            return Err(CliError::bad(
+                "E-DATA-SIZE",
+                format!("X has {} features, but StateAggregation is expecting {} features as input", rows.cols(), columns.len()),
+            ));
+        }
+        if let Some((i, j, x)) = rows.triplets().find(|t| !(t.2 >= 0.0 && t.2.is_finite())) {
+            return Err(metastate::Error::Negative { what: "the counts", row: i as usize, column: j as usize, value: x }.into());
+        }
+        let assigner = Assigner::new(&factors, by)?;
+        let row = |i: usize| -> Result<Vec<f64>> {
+            stopper.go_on()?;
+            let (places, counts) = rows.row(i);
+            let departures: f64 = counts.iter().sum();
+            let known: Vec<(u32, f64)> = places.iter().zip(counts).filter_map(|(&j, &n)| Some((columns[j as usize]?, n))).collect();
+            let weight = (departures / transitions).powf(exponent);
+            Ok(assigner.membership(&known, weight).unwrap_or_else(|| vec![f64::NAN; factors.rank()]))
+        };
+        let all: Vec<Vec<f64>> = (0..rows.rows()).into_par_iter().map(row).collect::<Result<_>>()?;
+        Ok(Mat::from_fn(rows.rows(), factors.rank(), |i, k| all[i][k]))
+    })?;
+    matrix(py, &found)
+}
+
+/// Panics, so that a test can see that no panic reaches Python.
+#[pyfunction]
+pub fn panics(py: Python<'_>) -> PyResult<()> {
+    watched::run(py, Some(1), None, |_, _| -> Result<()> { std::panic::panic_any("asked to") })
+}
+
+fn mat(array: &Bound<'_, PyArray2<f64>>) -> Mat {
+    let view = array.readonly();
+    let (rows, cols) = (view.shape()[0], view.shape()[1]);
+    let view = view.as_array();
+    Mat::from_fn(rows, cols, |i, j| view[(i, j)])
+}
+
+fn json(outcome: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(outcome).map_err(|e| CliError::failed("E-CLI-WRITE", e.to_string()))
+}
