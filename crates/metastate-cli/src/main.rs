@@ -19,6 +19,7 @@ mod progress;
 mod reference;
 mod refit;
 mod report;
+mod reproduce;
 mod run;
 mod settings;
 mod simulate;

@@ -37,7 +37,7 @@ pub(crate) struct Chart<'a> {
 }
 
 /// From values to places.
-struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     from: f64,
@@ -47,7 +47,7 @@ struct Scale {
 
 impl Scale {
     /// `None` when there is nothing to show.
-    fn new(values: impl Iterator<Item = f64>, log: bool, from: f64, to: f64, room: f64) -> Option<Scale> {
+    pub(crate) fn new(values: impl Iterator<Item = f64>, log: bool, from: f64, to: f64, room: f64) -> Option<Scale> {
         let usable = |x: &f64| x.is_finite() && (!log || *x > 0.0);
         let map = |x: f64| if log { x.log10() } else { x };
         let (low, high) = values.filter(usable).map(map).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
@@ -58,13 +58,13 @@ impl Scale {
         Some(Scale { low: low - pad, high: high + pad, from, to, log })
     }
 
-    fn at(&self, x: f64) -> f64 {
+    pub(crate) fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         self.from + (x - self.low) / (self.high - self.low) * (self.to - self.from)
     }
 
     /// Round numbers, four to eight of them.
-    fn ticks(&self) -> Vec<f64> {
+    pub(crate) fn ticks(&self) -> Vec<f64> {
         let span = self.high - self.low;
         if self.log && span >= 2.0 {
             let every = (span / 7.0).ceil().max(1.0) as i32;
@@ -84,7 +84,7 @@ impl Scale {
 }
 
 /// As short as it can be read back to four digits.
-fn tick(x: f64) -> String {
+pub(crate) fn tick(x: f64) -> String {
     let size = x.abs();
     if size != 0.0 && !(1e-3..1e6).contains(&size) { format!("{x:.0e}") } else { format!("{}", (x * 1e6).round() / 1e6) }
 }
