@@ -220,22 +220,21 @@ pub fn series(what: What, scale: Scale) -> Vec<Series> {
     }
 }
 
-/// Trajectories, at most `limit`: the paper has five of each. Large chains get fewer, for the time they take.
-fn trajectories(key: &Key, most: [u64; 4], limit: u64) -> u64 {
-    let [small, middle, large, largest] = most;
-    let n = match key.d {
-        0..=700 => small,
-        701..=1000 if key.ratio <= 200 => middle,
-        701..=1200 => large,
-        1201..=1500 => large,
-        _ => largest,
+/// Trajectories by size (up to 700, 1000, 1500 states, and beyond), at most `limit`: the paper has five of each. Large chains get
+/// fewer, for the time they take.
+fn trajectories(key: &Key, by_size: [u64; 4], limit: u64) -> u64 {
+    let size = match key.d {
+        0..=700 => 0,
+        701..=1000 if key.ratio <= 200 => 1,
+        701..=1500 => 2,
+        _ => 3,
     };
-    n.min(limit)
+    by_size[size].min(limit)
 }
 
 /// Trajectories on which relRE* is found.
 pub fn path_trajectories(key: &Key, limit: u64) -> u64 {
-    trajectories(key, [5, 5, 2, 1], limit)
+    trajectories(key, if key.r <= 5 { [5, 3, 1, 1] } else { [5, 2, 1, 1] }, limit)
 }
 
 /// Trajectories on which the paper's algorithm runs at the paper's lambda*.
@@ -245,7 +244,7 @@ pub fn palm_trajectories(key: &Key, limit: u64) -> u64 {
 
 /// Trajectories on which our default runs; none for the largest chains, where choosing the rank takes many minutes.
 pub fn default_trajectories(key: &Key, limit: u64) -> u64 {
-    trajectories(key, [2, 1, 1, 0], limit)
+    if key.d > 1200 { 0 } else { trajectories(key, [2, 1, 1, 0], limit) }
 }
 
 /// The chain on which the paper's algorithm is followed along lambda.

@@ -274,7 +274,7 @@ pub struct DefaultResult {
 
 /// Folds, ranks beyond the best, passes and priors: fewer than `metastate fit` uses, for the time.
 pub fn select_settings() -> (usize, SelectSettings) {
-    (3, SelectSettings { patience: 2, passes: 20, first_prior: 3.0, priors: vec![0.3, 1.0, 3.0, 10.0, 30.0], ..SelectSettings::default() })
+    (2, SelectSettings { patience: 2, passes: 20, priors: vec![1.0, 3.0, 10.0, 30.0], ..SelectSettings::default() })
 }
 
 /// The default on one trajectory.

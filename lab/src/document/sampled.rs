@@ -244,11 +244,11 @@ fn at_the_same_lambda(page: &mut Page, found: &[Found]) {
 }
 
 fn figures(page: &mut Page, subject: &Subject, found: &[Found], series: &[Series], at: &[Vec<(Key, Vec<PathResult>)>]) {
-    // The drawn paths: those of the rows, and where the paper draws others, of the first line.
+    // The paths of the table's columns; for n, of the whole first line as well.
     let mut curves: Vec<(Key, &PathResult)> = found.iter().filter_map(|f| Some((f.row.key, f.paths.first()?))).collect();
-    for (key, paths) in at.iter().take(1).flatten() {
-        if let Some(first) = paths.first().filter(|_| curves.iter().all(|c| c.0 != *key) && curves.iter().all(|c| c.0.ratio != key.ratio)) {
-            curves.push((*key, first));
+    if subject.what == What::TableN {
+        for (key, paths) in at.iter().take(1).flatten() {
+            curves.extend(paths.first().filter(|_| curves.iter().all(|c| c.0 != *key)).map(|first| (*key, first)));
         }
     }
     let drawn = curves
