@@ -112,6 +112,35 @@ impl Cell {
         }
     }
 
+    /// The chain that it belongs to: the trajectory, d, n/d^2, r.
+    fn chain(&self) -> (u64, usize, u64, usize) {
+        match self {
+            Cell::Path { key, trajectory }
+            | Cell::Palm { key, trajectory, .. }
+            | Cell::PalmPath { key, trajectory }
+            | Cell::Fixed { key, trajectory, .. }
+            | Cell::Default { key, trajectory } => (*trajectory, key.d, key.ratio, key.r),
+            _ => (0, 0, 0, 0),
+        }
+    }
+
+    /// When it is done: something of everything first, then more trajectories and the large chains.
+    fn turn(&self) -> usize {
+        match self {
+            Cell::Exact { d, .. } if *d <= 2000 => 0,
+            Cell::Trap { .. } | Cell::Exact { paper_mode: false, .. } => 0,
+            Cell::Taxi { file: 0, .. } | Cell::TaxiDefault { file: 0 } => 2,
+            Cell::Taxi { .. } | Cell::TaxiDefault { .. } => 4,
+            Cell::ExactVariant { .. } => 3,
+            Cell::Exact { .. } => 4,
+            chain => match chain.chain() {
+                (_, d, ..) if d > 1200 => 6,
+                (1, ..) => 1,
+                _ => 5,
+            },
+        }
+    }
+
     /// Seconds that it takes on two cores: a model fitted to measured runs, good to a factor of about two.
     pub fn seconds(&self) -> f64 {
         let size = |k: &Key| (k.d as f64 / 1000.0).powi(2) * (k.r as f64 / 10.0).max(0.3);
@@ -252,7 +281,7 @@ pub fn palm_path_key(scale: Scale) -> Key {
     if scale == Scale::Full { key(500, 5, 10) } else { key(100, 2, 10) }
 }
 
-/// Everything to be done, cells of one chain one after the other; no cell twice.
+/// Everything to be done in its order, cells of one chain and trajectory one after the other; no cell twice.
 pub fn cells(what: What, scale: Scale, limit: u64, files: usize) -> Vec<Cell> {
     let limit = if scale == Scale::Quick { limit.min(2) } else { limit };
     let mut cells: Vec<Cell> = Vec::new();
@@ -298,17 +327,10 @@ pub fn cells(what: What, scale: Scale, limit: u64, files: usize) -> Vec<Cell> {
     if what.holds(What::TableD) {
         chains.push(Cell::PalmPath { key: palm_path_key(scale), trajectory: 1 });
     }
-    let chain = |c: &Cell| match c {
-        Cell::Path { key, trajectory }
-        | Cell::Palm { key, trajectory, .. }
-        | Cell::PalmPath { key, trajectory }
-        | Cell::Fixed { key, trajectory, .. }
-        | Cell::Default { key, trajectory } => (key.d, key.ratio, key.r, *trajectory),
-        _ => (0, 0, 0, 0),
-    };
-    chains.sort_by_key(|c| (chain(c), c.name()));
+    chains.sort_by_key(|c| (c.chain(), c.name()));
     chains.dedup_by_key(|c| c.name());
     cells.extend(chains);
+    cells.sort_by_key(Cell::turn);
     cells
 }
 

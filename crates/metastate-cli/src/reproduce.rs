@@ -7,7 +7,7 @@ use metastate_lab::{Asked, Error, Host, Outcome, Scale, What, run as run_lab};
 use crate::args::{ReproduceCommand, ReproduceWhat};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
-use crate::stop::Stopper;
+use crate::stop::{Doing, Stopper};
 
 struct Told<'a> {
     reporter: &'a mut Reporter,
@@ -52,7 +52,11 @@ pub fn run(command: &ReproduceCommand, seed: u64, reporter: &mut Reporter, stopp
         data,
         seed,
     };
+    // A signal ends the process within a cell; the finished ones are on disk.
+    let again = format!("say the same with --resume; finished cells are in {}", command.out.join("cells").display());
+    stopper.lock().path_checkpoint = Some((command.out.join("cells"), again));
     let outcome = run_lab(&asked, &mut Told { reporter: &mut *reporter, stopper }).map_err(|e| told(e, &command.out))?;
+    stopper.doing(Doing::Done);
     reporter.clear();
     Ok(outcome)
 }

@@ -77,6 +77,11 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
             page.figure(&format!("taxi-{file}-default"), &format!("{}: our default beside the SVD partition", facts.name), Some(d.map));
         }
     }
+    let zoned: Vec<&TaxiResult> = maps.iter().map(|m| &m.1).filter(|x| x.solved.rank > 1).collect();
+    let lambdas: Vec<f64> = zoned.iter().map(|x| x.lambda).collect();
+    let counts: Vec<usize> = zoned.iter().map(|x| x.solved.rank).collect();
+    let count = |of: fn(&[f64; 3]) -> bool| zoned.iter().filter(|x| of(&x.coherence)).count();
+    let cases = [count(|c| c[0] < c[1]), count(|c| c[2] > c[1])];
     page.line("### Pairs of maps at equal k");
     page.line("Left the paper's method, right the SVD rival; Manhattan and its neighbourhood, other cells are outside of the frame.");
     // One pair for each number of zones and file, those nearest to the paper's 6 to 9 first.
@@ -89,11 +94,25 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
         let caption = format!("{}: {} zones, coherence {:.2} and {:.2}", x.facts.name, x.solved.rank, x.coherence[0], x.coherence[1]);
         page.figure(&format!("taxi-{file}-{}", x.solved.rank), &caption, Some(x.map));
     }
-    page.line(
-        "What deviates from the paper: λ is larger by three orders of magnitude for as many zones. ‖ΞP‖² and with it λ_max depend on the number of trips only through their noise, and 261,000 trips are noisier than 7.5 \
-         million; λ over λ_max is the number to compare, which the paper does not give. Whether the whole month has its 6 to 9 zones at 1.5e-10 was **not tested**: the file is not at hand. \
-         The paper finds its own zones more coherent than the SVD's by eye. On these data the coherence of early stopping is **below** the SVD's (table); the likelihood refit of the same solution \
-         is what comes out above it where trips are many. Cause tested: the solution, the number of zones and the clustering are the same in both columns, so it is the penalty's bias that blurs the memberships.",
-    );
+    page.line("### What deviates, and what was tested");
+    page.line(format!(
+        "- λ: the paper needs 1.5e-10 to 1.8e-10 for its regions, we {} for {} zones, with fewer trips. *Not explained*: the whole month is not at hand, and the paper gives no λ_max to compare shares of it.\n\
+         - Coherence: the paper finds its zones more coherent than the SVD's, by eye. Here those of early stopping are **below** the SVD's in {} of {} cases. Tested: the same solutions refitted by likelihood, with the number of \
+         zones and the clustering kept, are above the SVD's in {} of {} (fourth column of numbers); so the penalty's bias in U, not the rank or the clustering, makes up the difference where the refit is above.\n\
+         - Cells that keep more than 99 % of their trips, and the data (a day, a sample), are not the paper's. How many zones the whole month has is **not tested**.",
+        range(&lambdas, |x| short(*x)),
+        range(&counts, |k| k.to_string()),
+        cases[0],
+        counts.len(),
+        cases[1],
+        counts.len()
+    ));
     Ok(())
+}
+
+/// "a to b" of the smallest and the largest.
+fn range<T: PartialOrd>(values: &[T], told: impl Fn(&T) -> String) -> String {
+    let smallest = values.iter().reduce(|a, b| if b < a { b } else { a });
+    let largest = values.iter().reduce(|a, b| if b > a { b } else { a });
+    smallest.zip(largest).map_or_else(|| "-".into(), |(a, b)| format!("{} to {}", told(a), told(b)))
 }
