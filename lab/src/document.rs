@@ -81,8 +81,17 @@ fn head(page: &mut Page, asked: &Asked, store: &Store, cells: &[Cell]) {
         span(seconds)
     ));
     if !missing.is_empty() {
-        let list = missing.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-        page.line(format!("**Not computed in this run ({}):** {list}.", missing.len()));
+        // By kind and size: `path-d1000` and so on.
+        let mut kinds: Vec<(String, usize)> = Vec::new();
+        for name in &missing {
+            let kind = name.split('-').take(2).collect::<Vec<_>>().join("-");
+            match kinds.iter_mut().find(|k| k.0 == kind) {
+                Some(k) => k.1 += 1,
+                None => kinds.push((kind, 1)),
+            }
+        }
+        let list = kinds.iter().map(|(kind, n)| format!("`{kind}` {n}")).collect::<Vec<_>>().join(", ");
+        page.line(format!("**Not computed in this run ({} pieces; the same command with `--resume` adds them):** {list}.", missing.len()));
     }
     if asked.scale == Scale::Full {
         page.line(

@@ -24,11 +24,17 @@ pub fn told(ours: f64, paper: f64) -> String {
     if x.abs() > 10.0 { format!("**{text}**") } else { text }
 }
 
+/// A bar would end the field.
+fn safe(field: &str) -> String {
+    field.replace("||", "‖").replace('|', "\\|")
+}
+
 /// A Markdown table.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let head: Vec<String> = head.iter().map(|f| safe(f)).collect();
     let mut out = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
     for row in rows {
-        let _ = writeln!(out, "| {} |", row.join(" | "));
+        let _ = writeln!(out, "| {} |", row.iter().map(|f| safe(f)).collect::<Vec<_>>().join(" | "));
     }
     out + "\n"
 }
@@ -42,5 +48,6 @@ mod tests {
         assert_eq!((told(1.04, 1.0), told(1.2, 1.0), told(0.8, 1.0)), ("+4 %".into(), "**+20 %**".into(), "**-20 %**".into()));
         assert_eq!(told(0.9999, 1.0), "0 %");
         assert_eq!(table(&["a", "b"], &[vec!["1".into(), "2".into()]]), "| a | b |\n|---|---|\n| 1 | 2 |\n\n");
+        assert_eq!(table(&["||x||"], &[]), "| ‖x‖ |\n|---|\n\n");
     }
 }

@@ -126,17 +126,19 @@ impl Cell {
 
     /// When it is done: something of everything first, then more trajectories and the large chains.
     fn turn(&self) -> usize {
+        let printed = |k: &Key| TABLES.iter().any(|t| rows(*t, Scale::Full).iter().any(|r| r.key == *k));
         match self {
             Cell::Exact { d, .. } if *d <= 2000 => 0,
             Cell::Trap { .. } | Cell::Exact { paper_mode: false, .. } => 0,
             Cell::Taxi { file: 0, .. } | Cell::TaxiDefault { file: 0 } => 2,
-            Cell::Taxi { .. } | Cell::TaxiDefault { .. } => 4,
-            Cell::ExactVariant { .. } => 3,
-            Cell::Exact { .. } => 4,
+            Cell::ExactVariant { .. } => 4,
+            Cell::Exact { .. } => 5,
+            Cell::Taxi { .. } | Cell::TaxiDefault { .. } => 5,
+            Cell::Path { key, trajectory: 1 } if key.d <= 1200 && !printed(key) => 3,
             chain => match chain.chain() {
-                (_, d, ..) if d > 1200 => 6,
+                (_, d, ..) if d > 1200 => 7,
                 (1, ..) => 1,
-                _ => 5,
+                _ => 6,
             },
         }
     }
@@ -165,6 +167,9 @@ impl Cell {
 pub const TAXI_RATIOS: [f64; 6] = [0.05, 0.0475, 0.045, 0.0425, 0.04, 0.035];
 /// The number of places where the paper's text leaves a choice.
 pub const TRAPS: usize = 9;
+
+/// The tables of 6.2.
+const TABLES: [What; 3] = [What::TableD, What::TableR, What::TableN];
 
 /// The rows of 6.1.
 pub fn exact_rows(scale: Scale) -> Vec<(usize, f64)> {
@@ -304,8 +309,7 @@ pub fn cells(what: What, scale: Scale, limit: u64, files: usize) -> Vec<Cell> {
         }
     }
     let mut chains: Vec<Cell> = Vec::new();
-    let tables = [What::TableD, What::TableR, What::TableN];
-    for table in tables.into_iter().filter(|t| what.holds(*t)) {
+    for table in TABLES.into_iter().filter(|t| what.holds(*t)) {
         for series in series(table, scale) {
             for key in series.keys {
                 chains.extend((1..=path_trajectories(&key, limit)).map(|trajectory| Cell::Path { key, trajectory }));

@@ -149,9 +149,7 @@ pub fn path(instance: &Instance) -> Result<PathResult> {
         let Some(point) = relaxed(instance, &problem.at_lambda(lambda), &mut row_space, cap) else { break };
         points.push(point);
         let n = points.len();
-        // For the figure, two points beyond the minimum.
-        let beyond = 1 + drawn;
-        if n > beyond + 1 && points[n - 1 - beyond..].windows(2).all(|w| w[1].rel_re > w[0].rel_re) {
+        if n > 2 && points[n - 1].rel_re > points[n - 2].rel_re {
             break;
         }
         lambda /= STEP;

@@ -5,7 +5,7 @@ use metastate_report::{Figure, Series as Curve};
 use super::Page;
 use crate::Result;
 use crate::numbers::{deviation, rough, short, told};
-use crate::paper::{EPSILON, Sampled};
+use crate::paper::{self, EPSILON, Sampled};
 use crate::plan::{self, Cell, Key, Row, Scale, Series, What, palm_path_key};
 use crate::regress::{fit, mean_and_deviation};
 use crate::run::Asked;
@@ -118,6 +118,7 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store, what: What) -> Resul
         .collect::<Result<_>>()?;
     figures(page, subject, &found, &series, &at);
     regressions(page, subject, &found, &series, &at);
+    lines_against_tables(page, subject, &series);
     defaults(page, &found);
     causes(page, asked, store, subject, &found)
 }
@@ -304,7 +305,7 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
         (false, true) => "within two standard errors",
         (false, false) => "**no**",
     };
-    let mut add = |what: &str, fixed: &str, points: &[(f64, f64)], paper: Option<crate::paper::Line>| {
+    let mut add = |what: &str, fixed: &str, points: &[(f64, f64)], paper: Option<paper::Line>| {
         let Some(f) = fit(points) else { return };
         lines.push(vec![
             fixed.to_owned(),
@@ -323,8 +324,8 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
         add("smallest along λ (convex)", &series.name, &points, series.paper);
     }
     let x = |f: &Found| (subject.x)(&f.row.key).ln();
-    let paper: Vec<(f64, f64)> = found.iter().filter_map(|f| Some((x(f), f.row.paper?.at[0].rel_re.ln()))).collect();
-    add("the paper's own table, ε = 1.5e-4", "rows of the table", &paper, None);
+    let table: Vec<(f64, f64)> = found.iter().filter_map(|f| Some((x(f), f.row.paper?.at[0].rel_re.ln()))).collect();
+    add("the paper's own table, ε = 1.5e-4", "rows of the table", &table, None);
     let capped: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.solved.rel_re.ln()))).collect();
     add("ours at the printed λ* and rank", "rows of the table", &capped, None);
     let convex: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.convex.rel_re.ln()))).collect();
@@ -340,6 +341,23 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
     let spread = format!("in the paper's spread ({low:.3} to {high:.3})");
     let last = if slopes.is_empty() { "in the paper's spread" } else { &spread };
     page.table(&["fixed", "relRE*", "points", "A", subject.slope, "r²", "paper: A, B, r²", last], &lines);
+}
+
+/// What the paper's regression lines say of chains that its tables hold as well.
+fn lines_against_tables(page: &mut Page, subject: &Subject, series: &[Series]) {
+    let printed = || paper::TABLE_D.iter().chain(&paper::TABLE_R).chain(&paper::TABLE_N);
+    let mut lines = Vec::new();
+    for (series, line) in series.iter().filter_map(|s| Some((s, s.paper?))) {
+        for key in &series.keys {
+            let Some(p) = printed().find(|p| (p.d, p.r, p.ratio) == (key.d, key.r, key.ratio)) else { continue };
+            let said = (line.constant + line.slope * (subject.x)(key).ln()).exp();
+            lines.push(vec![name(key), series.name.clone(), short(said), short(p.at[0].rel_re), format!("{:.1}", said / p.at[0].rel_re)]);
+        }
+    }
+    if !lines.is_empty() {
+        page.line("The paper's regression lines against the paper's own tables:");
+        page.table(&["d, r, n/d²", "line", "relRE\\* by the line", "relRE\\* in the table, ε = 1.5e-4", "ratio"], &lines);
+    }
 }
 
 fn defaults(page: &mut Page, found: &[Found]) {
