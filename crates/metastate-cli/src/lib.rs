@@ -19,6 +19,7 @@ pub mod progress;
 mod reference;
 mod refit;
 pub mod report;
+mod reproduce;
 pub mod run;
 pub mod settings;
 pub mod simulate;

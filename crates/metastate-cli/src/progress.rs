@@ -191,6 +191,11 @@ impl Reporter {
         self.message("refit", || format!("pass {passes}, log-likelihood with prior {value:.6} a transition"));
     }
 
+    /// From `reproduce`: a piece of work begins.
+    pub fn cell(&mut self, name: &str, number: usize, of: usize, left: f64) {
+        self.message("cell", || format!("{number} of {of}, {name}, about {} left", brief(left)));
+    }
+
     fn message(&mut self, phase: &'static str, text: impl FnOnce() -> String) {
         self.enter(phase, None, 0);
         if self.due() {

@@ -9,7 +9,7 @@ use crate::args::{Cli, Command, Common};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::Stopper;
-use crate::{assign, compare, count, demo, explain, fit, forecast, report, simulate, verify};
+use crate::{assign, compare, count, demo, explain, fit, forecast, report, reproduce, simulate, verify};
 
 /// Does what was asked.
 pub fn run(cli: Cli) -> Result<ExitCode> {
@@ -72,6 +72,10 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Simulate(command) => {
             let simulated = simulate::run(&command.what, common.seed)?;
             tell(&common, &simulated, || simulated.describe())?;
+        }
+        Command::Reproduce(command) => {
+            let outcome = reproduce::run(&command, common.seed, &mut reporter, &stopper)?;
+            tell(&common, &outcome, || reproduce::describe(&outcome))?;
         }
         Command::Demo(command) => {
             let tour = demo::run(&command, common.seed, &mut reporter, &stopper)?;

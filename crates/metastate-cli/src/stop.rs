@@ -37,7 +37,7 @@ pub struct State {
     pub checkpoint: Option<Checkpoint>,
     /// How to go on after an interruption.
     pub resume_command: Option<String>,
-    /// Where the points of a path are kept, and how to go on from them.
+    /// Where the points of a path, or the cells of an experiment, are kept, and how to go on from them.
     pub path_checkpoint: Option<(std::path::PathBuf, String)>,
     bar: Option<ProgressBar>,
 }
@@ -129,7 +129,7 @@ impl State {
         let State { latest, checkpoint, resume_command, path_checkpoint, .. } = self;
         let (Some(checkpoint), Some(command)) = (checkpoint, resume_command) else {
             if let Some((place, command)) = path_checkpoint.as_ref().filter(|(place, _)| place.exists()) {
-                return CliError::interrupted("interrupted; the points of the path so far are kept")
+                return CliError::interrupted("interrupted; what was finished so far is kept")
                     .at(place.display().to_string())
                     .remedy(command.clone());
             }

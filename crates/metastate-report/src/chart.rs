@@ -39,7 +39,7 @@ pub(crate) struct Chart<'a> {
 }
 
 /// From values to places.
-struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     from: f64,
@@ -49,7 +49,7 @@ struct Scale {
 
 impl Scale {
     /// `None` when there is nothing to show.
-    fn new(values: impl Iterator<Item = f64>, log: bool, from: f64, to: f64, room: f64) -> Option<Scale> {
+    pub(crate) fn new(values: impl Iterator<Item = f64>, log: bool, from: f64, to: f64, room: f64) -> Option<Scale> {
         let usable = |x: &f64| x.is_finite() && (!log || *x > 0.0);
         let map = |x: f64| if log { x.log10() } else { x };
         let (low, high) = values.filter(usable).map(map).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
@@ -60,13 +60,13 @@ impl Scale {
         Some(Scale { low: low - pad, high: high + pad, from, to, log })
     }
 
-    fn at(&self, x: f64) -> f64 {
+    pub(crate) fn at(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         self.from + (x - self.low) / (self.high - self.low) * (self.to - self.from)
     }
 
     /// Round numbers, four to eight of them.
-    fn ticks(&self) -> Vec<f64> {
+    pub(crate) fn ticks(&self) -> Vec<f64> {
         let span = self.high - self.low;
         if self.log && span >= 2.0 {
             let every = (span / 7.0).ceil().max(1.0) as i32;
@@ -75,18 +75,23 @@ impl Scale {
         if self.log {
             let decades = self.low.floor() as i32..=self.high.ceil() as i32;
             let fine = decades.flat_map(|e| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(e)));
-            return fine.filter(|t| (self.low..=self.high).contains(&t.log10())).collect();
+            let fine: Vec<f64> = fine.filter(|t| (self.low..=self.high).contains(&t.log10())).collect();
+            if fine.len() >= 3 {
+                return fine;
+            }
         }
-        let raw = span / 5.0;
+        // A logarithmic axis shorter than that is nearly linear: round numbers of the values themselves.
+        let (low, high) = if self.log { (10f64.powf(self.low), 10f64.powf(self.high)) } else { (self.low, self.high) };
+        let raw = (high - low) / 5.0;
         let power = 10f64.powf(raw.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= raw).unwrap_or(10.0 * power);
-        let first = (self.low / step).ceil() as i64;
-        (first..).map(|k| k as f64 * step).take_while(|t| *t <= self.high).take(20).collect()
+        let first = (low / step).ceil() as i64;
+        (first..).map(|k| k as f64 * step).take_while(|t| *t <= high).take(20).collect()
     }
 }
 
 /// As short as it can be read back to four digits.
-fn tick(x: f64) -> String {
+pub(crate) fn tick(x: f64) -> String {
     let size = x.abs();
     if size != 0.0 && !(1e-3..1e6).contains(&size) { format!("{x:.0e}") } else { format!("{}", (x * 1e6).round() / 1e6) }
 }
@@ -227,7 +232,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        for (low, high, log) in [(0.0, 1.0, false), (-3.2, 17.0, false), (1e-9, 1e-6, true), (2.0, 7.0, true), (1e-12, 1.0, true)] {
+        for (low, high, log) in [(0.0, 1.0, false), (-3.2, 17.0, false), (1e-9, 1e-6, true), (2.0, 7.0, true), (1.7, 2.6, true), (1e-12, 1.0, true)] {
             let ticks = Scale::new([low, high].into_iter(), log, 0.0, 1.0, 0.0).unwrap().ticks();
             assert!((2..=9).contains(&ticks.len()), "{low} {high}: {ticks:?}");
         }

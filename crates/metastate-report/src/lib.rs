@@ -5,6 +5,7 @@
 
 mod chart;
 mod error;
+mod figure;
 pub mod folder;
 mod forecast;
 pub mod hash;
@@ -21,6 +22,7 @@ mod tables;
 mod zones;
 
 pub use error::{Error, Result};
+pub use figure::{Figure, Series};
 pub use forecast::{
     CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow,
     write_forecast,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use metastate::aggregate::polygons::Polygon;
 
 /// Colours that stay apart for colour-blind eyes (Okabe and Ito), then their darker sisters.
-const COLOURS: [&str; 16] = [
+pub(crate) const COLOURS: [&str; 16] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999", "#003f63", "#8a5f00", "#005a42", "#7a4864",
     "#2a6b8c", "#803800", "#90882a", "#555555",
 ];

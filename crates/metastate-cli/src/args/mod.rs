@@ -5,12 +5,14 @@ mod compare;
 mod fit;
 mod forecast;
 mod input;
+mod reproduce;
 mod simulate;
 
 pub use compare::{AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
 pub use fit::{Clusters, FitArgs, Init, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
 pub use forecast::{ForecastCommand, ModelKind};
 pub use input::{InputArgs, InputKind, MEMORY};
+pub use reproduce::{ReproduceCommand, ReproduceWhat};
 pub use simulate::{SimulateArgs, SimulateWhat};
 
 use std::path::PathBuf;
@@ -86,6 +88,9 @@ pub enum Command {
     /// Chains with a known answer: planted ones, trajectories, a toy city with trips
     #[command(after_help = SIMULATE_EXAMPLES)]
     Simulate(SimulateArgs),
+    /// The paper's tables and figures, each value beside the printed one
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(ReproduceCommand),
     /// The two-minute tour: simulates a city, finds its zones, writes a result folder
     #[command(after_help = "Example:\n  metastate demo\n  metastate demo --out out/city --seed 7")]
     Demo(DemoCommand),

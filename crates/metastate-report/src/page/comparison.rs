@@ -79,8 +79,13 @@ fn short(cell: &str) -> String {
     match cell.parse::<f64>() {
         Ok(x) if x.is_finite() && x != 0.0 && x.fract() != 0.0 => {
             let size = x.abs();
-            if (1e-3..1e5).contains(&size) { format!("{x:.*}", (4 - size.log10().floor() as i32).clamp(0, 7) as usize) } else { format!("{x:.3e}") }
+            if !(1e-3..1e5).contains(&size) {
+                return format!("{x:.3e}");
+            }
+            let digits = format!("{x:.*}", (4 - size.log10().floor() as i32).clamp(1, 7) as usize);
+            digits.trim_end_matches('0').trim_end_matches('.').to_owned()
         }
+        Ok(x) if x.is_finite() => x.to_string(),
         _ => cell.to_owned(),
     }
 }
@@ -103,6 +108,6 @@ mod tests {
 
     #[test]
     fn five_digits() {
-        assert_eq!([short("0.000123456"), short("12.345678"), short("7"), short("ab")], ["1.235e-4", "12.346", "7", "ab"]);
+        assert_eq!([short("0.000123456"), short("12.345678"), short("40000.0"), short("0.001"), short("ab")], ["1.235e-4", "12.346", "40000", "0.001", "ab"]);
     }
 }

@@ -1,0 +1,118 @@
+//! Section 6.3.
+
+use super::Page;
+use crate::Result;
+use crate::numbers::{rough, short};
+use crate::plan::{Cell, Scale, TAXI_RATIOS};
+use crate::run::Asked;
+use crate::store::Store;
+use crate::taxi::{TaxiDefault, TaxiResult};
+
+/// Pairs of maps in the document.
+const PAIRS: usize = 6;
+
+pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
+    page.line("## 6.3 Taxi trips (`taxi`)");
+    page.line(
+        "The paper: 1.1 × 10⁷ yellow cab trips of January 2016, 2017 states, 7.5 × 10⁶ trips kept, λ = 1.5e-10 to 1.8e-10, 6 to 9 regions. That file is not at hand; the data below is \
+         one whole day and a sample of the paper's month. Preprocessing as in the paper (80.07W-60.92W, 30.69N-50.85N, 0.001° cells, pick-up share at least 1e-4, ξ by pick-ups); cells that keep \
+         more than 99 % of their trips to themselves (garages, stuck receivers) are left out, of which the paper does not speak. Early stopping with 5,000 directions from s₀ = 1, local solves by our `fast` solver; \
+         k-means with 500 replicates on U; the rival: k-means with 500 replicates on Ξ⁻¹ times the left singular vectors, at the same k. Coherence: the share of neighbouring cells in one zone, beyond chance \
+         (1: no borders, 0: as good as chance).",
+    );
+    let ratios: &[f64] = if asked.scale == Scale::Full { &TAXI_RATIOS } else { &TAXI_RATIOS[..1] };
+    let mut maps: Vec<(usize, TaxiResult)> = Vec::new();
+    for file in 0..asked.data.len() {
+        let mut lines = Vec::new();
+        let mut facts = None;
+        for &ratio in ratios {
+            let Some(x) = store.get::<TaxiResult>(&Cell::Taxi { file, ratio }.name())? else { continue };
+            let s = &x.solved;
+            lines.push(vec![
+                format!("{ratio}"),
+                short(x.lambda),
+                s.rank.to_string(),
+                s.status.clone(),
+                format!("{:.3}", x.coherence[0]),
+                format!("{:.3}", x.coherence[1]),
+                format!("{:.3} ({})", x.coherence[2], x.prior),
+                rough(s.errors[2]),
+                rough(s.certified),
+            ]);
+            facts = Some(x.facts.clone());
+            maps.push((file, x));
+        }
+        let default = store.get::<TaxiDefault>(&Cell::TaxiDefault { file }.name())?;
+        let Some(facts) = facts.or(default.as_ref().map(|d| d.facts.clone())) else { continue };
+        page.line(format!("### `{}`", facts.name));
+        page.line(format!("{} rows, {} states, {} trips between them.", facts.rows, facts.states, facts.transitions));
+        let head = [
+            "λ/λ_max",
+            "λ",
+            "zones",
+            "ended by",
+            "coherence, early stopping",
+            "SVD rival",
+            "likelihood refit (prior chosen)",
+            "GE",
+            "certified gap",
+        ];
+        page.table(&head, &lines);
+        if let Some(d) = default {
+            page.line(format!(
+                "Default, nothing given: {} zones (rank by held-out trips, prior {}), λ = {} ({:.3} λ_max), certified gap {} ({}). Held-out log-likelihood a trip {:.4}; the counts themselves {:.4}, one \
+                 law for all {:.4}. Coherence of the refit's zones {:.3}, of the SVD partition at the same k {:.3}.",
+                d.solved.rank,
+                d.prior,
+                short(d.solved.lambda),
+                d.solved.lambda / d.lambda_max,
+                rough(d.solved.certified),
+                d.solved.status,
+                d.held_out[0],
+                d.held_out[1],
+                d.held_out[2],
+                d.coherence[0],
+                d.coherence[1]
+            ));
+            page.figure(&format!("taxi-{file}-default"), &format!("{}: our default beside the SVD partition", facts.name), Some(d.map));
+        }
+    }
+    let zoned: Vec<&TaxiResult> = maps.iter().map(|m| &m.1).filter(|x| x.solved.rank > 1).collect();
+    let lambdas: Vec<f64> = zoned.iter().map(|x| x.lambda).collect();
+    let counts: Vec<usize> = zoned.iter().map(|x| x.solved.rank).collect();
+    let count = |of: fn(&[f64; 3]) -> bool| zoned.iter().filter(|x| of(&x.coherence)).count();
+    let cases = [count(|c| c[0] < c[1]), count(|c| c[2] > c[1])];
+    page.line("### Pairs of maps at equal k");
+    page.line("Left the paper's method, right the SVD rival; Manhattan and its neighbourhood, other cells are outside of the frame.");
+    // One pair for each number of zones and file, those nearest to the paper's 6 to 9 first.
+    let away = |k: usize| if k < 6 { 6 - k } else { k.saturating_sub(9) };
+    maps.sort_by_key(|(file, x)| (x.solved.rank < 2, away(x.solved.rank), *file, x.solved.rank));
+    maps.dedup_by_key(|(file, x)| (*file, x.solved.rank));
+    maps.truncate(PAIRS);
+    maps.sort_by_key(|(file, x)| (*file, x.solved.rank));
+    for (file, x) in maps {
+        let caption = format!("{}: {} zones, coherence {:.2} and {:.2}", x.facts.name, x.solved.rank, x.coherence[0], x.coherence[1]);
+        page.figure(&format!("taxi-{file}-{}", x.solved.rank), &caption, Some(x.map));
+    }
+    page.line("### What deviates, and what was tested");
+    page.line(format!(
+        "- λ: the paper needs 1.5e-10 to 1.8e-10 for its regions, we {} for {} zones, with fewer trips. *Not explained*: the whole month is not at hand, and the paper gives no λ_max to compare shares of it.\n\
+         - Coherence: the paper finds its zones more coherent than the SVD's, by eye. Here those of early stopping are **below** the SVD's in {} of {} cases. Tested: the same solutions refitted by likelihood, with the number of \
+         zones and the clustering kept, are above the SVD's in {} of {} (fourth column of numbers); so the penalty's bias in U, not the rank or the clustering, makes up the difference where the refit is above.\n\
+         - Cells that keep more than 99 % of their trips, and the data (a day, a sample), are not the paper's. How many zones the whole month has is **not tested**.",
+        range(&lambdas, |x| short(*x)),
+        range(&counts, |k| k.to_string()),
+        cases[0],
+        counts.len(),
+        cases[1],
+        counts.len()
+    ));
+    Ok(())
+}
+
+/// "a to b" of the smallest and the largest.
+fn range<T: PartialOrd>(values: &[T], told: impl Fn(&T) -> String) -> String {
+    let smallest = values.iter().reduce(|a, b| if b < a { b } else { a });
+    let largest = values.iter().reduce(|a, b| if b > a { b } else { a });
+    smallest.zip(largest).map_or_else(|| "-".into(), |(a, b)| format!("{} to {}", told(a), told(b)))
+}

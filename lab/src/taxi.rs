@@ -1,0 +1,189 @@
+//! Section 6.3: the taxi trips, their zones by the paper's method and by the SVD rival at the same number.
+
+use std::path::PathBuf;
+
+use metastate::aggregate::rivals::svd_partition;
+use metastate::aggregate::{KMeans, Neighbours, REPLICATES, kmeans};
+use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood_best_start};
+use metastate::solve::select::{select, select_prior};
+use metastate::solve::{Effort, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
+use metastate::{Chain, Csr, Estimate, Folds};
+use metastate_ingest::{BoundingBox, Data, InputSettings, Silent, read};
+use serde::{Deserialize, Serialize};
+
+use crate::sampled::{Solved, Watch, largest_lambda_with_rank, select_settings};
+use crate::{Error, Result, maps};
+
+/// A file of trips, prepared as in the paper.
+pub struct Trips {
+    pub file: usize,
+    chain: Chain,
+    counts: Csr,
+    places: Vec<(f64, f64)>,
+    neighbours: Neighbours,
+    side: f64,
+    lambda_max: f64,
+    facts: Facts,
+}
+
+/// What the preprocessing gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Facts {
+    pub name: String,
+    pub states: usize,
+    pub transitions: f64,
+    pub rows: u64,
+}
+
+/// Column names: longitude and latitude of pick-up and drop-off.
+const NAMES: [[&str; 4]; 2] = [
+    ["pickup_lon", "pickup_lat", "dropoff_lon", "dropoff_lat"],
+    ["pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude"],
+];
+/// Cells that nobody leaves (garages, stuck receivers) are left out: the paper does not speak of them.
+const MOST_SELF: f64 = 0.99;
+/// Seconds that early stopping may take.
+const LIMIT: f64 = 60.0;
+
+impl Trips {
+    /// The paper's preprocessing: box, 0.001 degree cells, pick-up share at least 1e-4; xi by pick-ups.
+    pub fn read(files: &[PathBuf], file: usize, seed: u64) -> Result<Self> {
+        let path = files.get(file).ok_or_else(|| Error::NoData("there is no such file".into()))?;
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+        let settings = |columns: &[&str; 4], yellow: bool| InputSettings {
+            from_lon: Some(columns[0].into()),
+            from_lat: Some(columns[1].into()),
+            to_lon: Some(columns[2].into()),
+            to_lat: Some(columns[3].into()),
+            bbox: Some(BoundingBox { west: -80.07, south: 30.69, east: -60.92, north: 50.85 }),
+            where_: yellow.then(|| "service = 'yellow'".into()),
+            min_share: 1e-4,
+            max_self_share: Some(MOST_SELF),
+            ..InputSettings::default()
+        };
+        let input = [path.display().to_string()];
+        // The trips beside the repository name their service; the TLC's own files hold one service each and name columns differently.
+        let ingested = read(&input, &settings(&NAMES[0], true), &mut Silent)
+            .or_else(|first| read(&input, &settings(&NAMES[1], false), &mut Silent).map_err(|_| first))?;
+        let Data::Counts(counted) = ingested.data else { return Err(Error::NoData(format!("{name} holds no trips"))) };
+        let chain = Chain::estimate(&counted.counts, &Estimate::default())?;
+        let index = counted.counts.index();
+        let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
+        let counts =
+            if kept.len() == counted.counts.states() { counted.counts.csr().clone() } else { counted.counts.csr().restrict(&kept) };
+        let (Some(all), Some(side)) = (counted.coordinates, counted.cell) else {
+            return Err(Error::NoData(format!("{name} has no coordinates")));
+        };
+        let places: Vec<(f64, f64)> = kept.iter().map(|&i| all[i]).collect();
+        let neighbours = Neighbours::of_cells(&places, side);
+        let most = lambda_max(chain.p(), chain.weights(), seed)?;
+        let facts = Facts { name, states: chain.states(), transitions: chain.transitions(), rows: counted.rows };
+        Ok(Trips { file, chain, counts, places, neighbours, side, lambda_max: most, facts })
+    }
+
+    fn coherence(&self, labels: &[u32]) -> f64 {
+        self.neighbours.coherence(labels).map_or(0.0, |c| c.corrected)
+    }
+
+    fn zones(&self, points: &metastate::Mat, k: usize, seed: u64) -> Result<Vec<u32>> {
+        let how = KMeans { replicates: REPLICATES, ..KMeans::new(k, points.rows(), points.cols(), seed) };
+        Ok(kmeans(points, self.chain.xi(), &how)?.partition.labels)
+    }
+}
+
+/// Zones at one lambda.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TaxiResult {
+    pub facts: Facts,
+    pub lambda: f64,
+    pub ratio: f64,
+    pub solved: Solved,
+    /// Coherence beyond chance: the paper's method, the SVD rival, the likelihood refit at the same number of zones.
+    pub coherence: [f64; 3],
+    /// Of the refit, chosen on held-out trips.
+    pub prior: f64,
+    /// The pair of maps.
+    pub map: String,
+}
+
+/// Early stopping from one meta-state, k-means on U, SVD at the same k, and the refit of this solution.
+pub fn zones(trips: &Trips, ratio: f64, seed: u64) -> Result<TaxiResult> {
+    let lambda = ratio * trips.lambda_max;
+    let problem = Problem::new(trips.chain.p(), trips.chain.weights(), lambda)?;
+    let settings = Settings {
+        solver: Solver::Fast,
+        stop: StopRule::Early { directions: 5000 },
+        start: Start::Random,
+        start_rank: Some(1),
+        append_at_once: 1,
+        max_rank: 30,
+        certificate: Effort::default().steering(),
+        seed,
+        ..Settings::default()
+    };
+    let mut watch = Watch::new(false, Some(LIMIT));
+    let solution = solve(&problem, &settings, &mut watch)?;
+    let k = solution.rank();
+    let ours = trips.zones(&solution.factors.u, k, seed)?;
+    let theirs = svd_partition(trips.chain.p(), trips.chain.weights(), k, seed)?.labels;
+    let (_, how) = select_settings();
+    let folds = Folds::of_trips(&trips.counts, 3, seed)?;
+    let prior = select_prior(&folds, k, &how)?.0;
+    let observed = Observed::new(trips.counts.clone())?;
+    let refit =
+        likelihood_best_start(&observed, &solution.factors, &LikelihoodSettings { prior, ..Default::default() }, seed, |_, _| true)?;
+    let refitted = trips.zones(&refit.fit.factors.u, k, seed)?;
+    let title = format!("{k} zones, early stopping");
+    let map = maps::pair(&trips.places, trips.side, (&title, &ours), ("SVD partition", &theirs));
+    Ok(TaxiResult {
+        facts: trips.facts.clone(),
+        lambda,
+        ratio,
+        solved: Solved::new(&solution, 0.0, &watch),
+        coherence: [&ours, &theirs, &refitted].map(|z| trips.coherence(z)),
+        prior,
+        map,
+    })
+}
+
+/// Our default on these trips.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TaxiDefault {
+    pub facts: Facts,
+    pub solved: Solved,
+    pub prior: f64,
+    pub lambda_max: f64,
+    /// Held-out log-likelihood a trip: ours, the counts at their best smoothing, one law for all.
+    pub held_out: [f64; 3],
+    /// Coherence of the refit's zones and of the SVD partition at the same k.
+    pub coherence: [f64; 2],
+    pub map: String,
+}
+
+/// Rank and prior on held-out trips, lambda the largest with that rank, likelihood refit, zones.
+pub fn default(trips: &Trips, seed: u64) -> Result<TaxiDefault> {
+    let (folds, how) = select_settings();
+    let folds = Folds::of_trips(&trips.counts, folds, seed)?;
+    let choice = select(&folds, &how, |_, _| true)?;
+    let (solution, watch) = largest_lambda_with_rank(trips.chain.p(), trips.chain.weights(), trips.lambda_max, choice.rank)?;
+    let observed = Observed::new(trips.counts.clone())?;
+    let refit = LikelihoodSettings { prior: choice.prior, ..Default::default() };
+    let refit = likelihood_best_start(&observed, &solution.factors, &refit, seed, |_, _| true)?.fit.factors;
+    let k = refit.rank();
+    let ours = trips.zones(&refit.u, k, seed)?;
+    let theirs = svd_partition(trips.chain.p(), trips.chain.weights(), k, seed)?.labels;
+    let title = format!("{k} zones, default");
+    Ok(TaxiDefault {
+        facts: trips.facts.clone(),
+        solved: Solved::new(&solution, 0.0, &watch),
+        prior: choice.prior,
+        lambda_max: trips.lambda_max,
+        held_out: [
+            choice.at(choice.rank).map_or(0.0, |r| r.held_out.log_likelihood()),
+            choice.empirical.1.log_likelihood(),
+            choice.independent.log_likelihood(),
+        ],
+        coherence: [&ours, &theirs].map(|z| trips.coherence(z)),
+        map: maps::pair(&trips.places, trips.side, (&title, &ours), ("SVD partition", &theirs)),
+    })
+}
