@@ -232,7 +232,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        for (low, high, log) in [(0.0, 1.0, false), (-3.2, 17.0, false), (1e-9, 1e-6, true), (2.0, 7.0, true), (1.7, 2.6, true), (1e-12, 1.0, true)] {
+        for (low, high, log) in
+            [(0.0, 1.0, false), (-3.2, 17.0, false), (1e-9, 1e-6, true), (2.0, 7.0, true), (1.7, 2.6, true), (1e-12, 1.0, true)]
+        {
             let ticks = Scale::new([low, high].into_iter(), log, 0.0, 1.0, 0.0).unwrap().ticks();
             assert!((2..=9).contains(&ticks.len()), "{low} {high}: {ticks:?}");
         }

@@ -27,7 +27,9 @@ pub enum Error {
         what: String,
     },
     /// Text cannot be drawn.
-    #[error("no font was found on this machine, so plots cannot be drawn as PNG; install one (Debian: fonts-dejavu-core), or use the SVG files")]
+    #[error(
+        "no font was found on this machine, so plots cannot be drawn as PNG; install one (Debian: fonts-dejavu-core), or use the SVG files"
+    )]
     NoFont,
 }
 

@@ -52,7 +52,8 @@ fn path(extras: &Extras) -> Option<String> {
     let ranks: Vec<(f64, f64)> = story.points.iter().map(|p| (p.lambda, p.rank as f64)).collect();
     let y = Axis { name: if scored { "held-out log-likelihood a transition" } else { "objective" }, log: false };
     let x = Axis { name: "lambda", log: true };
-    Chart { title: "Lambda path", x, y, points: &points, spans: &[], line: true, steps: Some(("rank", &ranks)), marked: Some(story.chosen) }.svg()
+    Chart { title: "Lambda path", x, y, points: &points, spans: &[], line: true, steps: Some(("rank", &ranks)), marked: Some(story.chosen) }
+        .svg()
 }
 
 fn convergence(extras: &Extras) -> Option<String> {

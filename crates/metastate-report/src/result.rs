@@ -7,12 +7,12 @@ use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::{Mat, thin};
 use metastate::solve::Factors;
 
-use crate::png::Painter;
 use crate::error::{Result, damaged, writing};
 use crate::folder::{Draft, write_file};
 use crate::hash;
 use crate::npz::{Array, npz_bytes};
 use crate::page::{self, Extras};
+use crate::png::Painter;
 use crate::summary::Summary;
 use crate::zones::ZoneSet;
 use crate::{parquet_table, plots, tables};

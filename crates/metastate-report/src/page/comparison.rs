@@ -57,7 +57,8 @@ pub fn comparison(record: &Value, csv: &str, pictures: &[(String, String)]) -> S
 /// The CSV as a table; the second column says which rows are ours and is not shown itself.
 fn table(csv: &str) -> String {
     let rows = parse_csv(csv).unwrap_or_default();
-    let shown = |row: &[String]| -> Vec<String> { row.iter().enumerate().filter(|(k, _)| *k != 1).map(|(_, cell)| text(&short(cell))).collect() };
+    let shown =
+        |row: &[String]| -> Vec<String> { row.iter().enumerate().filter(|(k, _)| *k != 1).map(|(_, cell)| text(&short(cell))).collect() };
     let mut out = String::from("<div class=\"scroll\"><table>");
     for (k, row) in rows.iter().enumerate() {
         let ours = row.get(1).is_some_and(|cell| cell == "true");
@@ -99,7 +100,11 @@ mod tests {
     #[test]
     fn names_from_strangers_stay_text() {
         let record = json!({ "states": 3, "rank": 2, "verdicts": ["<script>alert(1)</script>"], "hints": [], "folds_are": "\"><b>" });
-        let page = comparison(&record, "method,ours,log_likelihood,note\na,true,-1.23456789,\"<img src=x>\"\n", &[("<i>".into(), "<svg/>".into())]);
+        let page = comparison(
+            &record,
+            "method,ours,log_likelihood,note\na,true,-1.23456789,\"<img src=x>\"\n",
+            &[("<i>".into(), "<svg/>".into())],
+        );
         for bad in ["<script", "<img src=x", "<i>", "\"><b>\""] {
             assert!(!page.contains(bad), "{bad}");
         }
@@ -108,6 +113,9 @@ mod tests {
 
     #[test]
     fn five_digits() {
-        assert_eq!([short("0.000123456"), short("12.345678"), short("40000.0"), short("0.001"), short("ab")], ["1.235e-4", "12.346", "40000", "0.001", "ab"]);
+        assert_eq!(
+            [short("0.000123456"), short("12.345678"), short("40000.0"), short("0.001"), short("ab")],
+            ["1.235e-4", "12.346", "40000", "0.001", "ab"]
+        );
     }
 }
