@@ -131,10 +131,11 @@ impl Cell {
             Cell::Exact { d, .. } if *d <= 2000 => 0,
             Cell::Trap { .. } | Cell::Exact { paper_mode: false, .. } => 0,
             Cell::Taxi { file: 0, .. } | Cell::TaxiDefault { file: 0 } => 2,
-            Cell::ExactVariant { .. } => 4,
+            Cell::ExactVariant { .. } => 3,
+            Cell::Default { key, .. } if key.d >= 1000 => 4,
             Cell::Exact { .. } => 5,
             Cell::Taxi { .. } | Cell::TaxiDefault { .. } => 5,
-            Cell::Path { key, trajectory: 1 } if key.d <= 1200 && !printed(key) => 3,
+            Cell::Path { key, trajectory: 1 } if key.d <= 1200 && !printed(key) => 5,
             chain => match chain.chain() {
                 (_, d, ..) if d > 1200 => 7,
                 (1, ..) => 1,

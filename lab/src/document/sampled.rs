@@ -312,10 +312,10 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
             what.to_owned(),
             points.len().to_string(),
             format!("{:.3}", f.constant),
-            format!("{:.3} ± {:.3}", f.slope, f.slope_error),
+            f.slope_error.map_or_else(|| format!("{:.3}", f.slope), |e| format!("{:.3} ± {e:.3}", f.slope)),
             format!("{:.4}", f.r2),
             paper.map_or_else(|| "-".into(), |p| format!("{}, {}, {}", p.constant, p.slope, p.r2)),
-            inside(f.slope, f.slope_error).into(),
+            inside(f.slope, f.slope_error.unwrap_or(0.0)).into(),
         ]);
     };
     for (series, keys) in series.iter().zip(at) {
