@@ -67,7 +67,7 @@ fn head(page: &mut Page, asked: &Asked, store: &Store, cells: &[Cell]) {
     let seconds: f64 = names.iter().filter_map(|n| store.seconds(n)).sum();
     page.line("# The paper's section 6, reproduced");
     page.line(
-        "Duan, Wang, Wen, Yuan, *Adaptive Low-Nonnegative-Rank Approximation for State Aggregation of Markov Chains*. Made by `metastate reproduce`; \
+        "Duan, Wang, Wen, Yuan, *Adaptive Low-Nonnegative-Rank Approximation for State Aggregation of Markov Chains*. Made by `metastate reproduce all --data FILES --out DIR`; \
          nothing here was written or corrected by hand. The paper's values are as printed. Our chains come from the paper's generator with seeds of our own, \
          so small differences are differences of chains. **Bold: more than 10 % from the paper**; the causes follow each table, each with the \
          measurement that tests it, or the words *not explained*.",

@@ -6,7 +6,8 @@ pub struct Fit {
     pub constant: f64,
     pub slope: f64,
     pub r2: f64,
-    pub slope_error: f64,
+    /// With more than two points.
+    pub slope_error: Option<f64>,
 }
 
 /// `None` with fewer than two different x.
@@ -22,7 +23,7 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Fit> {
     let slope = sxy / sxx;
     let r2 = if syy > 0.0 { sxy * sxy / (sxx * syy) } else { 1.0 };
     let residual = (syy - slope * sxy).max(0.0);
-    let slope_error = if n > 2.0 { (residual / (n - 2.0) / sxx).sqrt() } else { f64::NAN };
+    let slope_error = (n > 2.0).then(|| (residual / (n - 2.0) / sxx).sqrt());
     Some(Fit { constant: y - slope * x, slope, r2, slope_error })
 }
 
@@ -45,7 +46,7 @@ mod tests {
         // By hand: x = 0, 1, 2; y = 0, 1, 1: slope 1/2, constant 1/6, r^2 = 3/4, residual 1/6 over one degree of freedom, sxx = 2.
         let f = fit(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.0)]).unwrap();
         assert!((f.slope - 0.5).abs() < 1e-12 && (f.constant - 1.0 / 6.0).abs() < 1e-12);
-        assert!((f.r2 - 0.75).abs() < 1e-12 && (f.slope_error - (1.0f64 / 12.0).sqrt()).abs() < 1e-12);
+        assert!((f.r2 - 0.75).abs() < 1e-12 && (f.slope_error.unwrap() - (1.0f64 / 12.0).sqrt()).abs() < 1e-12);
         assert!(fit(&[(1.0, 2.0)]).is_none() && fit(&[(1.0, 2.0), (1.0, 3.0)]).is_none());
     }
 }

@@ -184,7 +184,7 @@ fn printed_columns(page: &mut Page, found: &[Found]) {
 
 fn data_columns(page: &mut Page, found: &[Found]) {
     let mut lines = Vec::new();
-    for f in found {
+    for f in found.iter().filter(|f| !f.paths.is_empty()) {
         let beside = |x: Option<f64>, of: fn(&Sampled) -> f64| match (x, &f.row.paper) {
             (Some(x), Some(p)) => format!("{} ({}, {})", short(x), short(of(p)), told(x, of(p))),
             (Some(x), None) => short(x),
@@ -206,7 +206,7 @@ fn data_columns(page: &mut Page, found: &[Found]) {
 /// relRE at the printed lambda* by our solver and by the convex problem, and the minimum along lambda.
 fn at_the_same_lambda(page: &mut Page, found: &[Found]) {
     let mut lines = Vec::new();
-    for f in found {
+    for f in found.iter().filter(|f| !f.fixed.is_empty()) {
         let paper = f.row.paper.as_ref();
         let against = |x: Option<f64>, of: fn(&Sampled) -> f64| x.zip(paper).map_or_else(String::new, |(x, p)| told(x, of(p)));
         let (capped, convex) = (mean(&f.fixed, |x| x.solved.rel_re), mean(&f.fixed, |x| x.convex.rel_re));
@@ -305,35 +305,35 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
         (false, true) => "within two standard errors",
         (false, false) => "**no**",
     };
-    let mut add = |what: &str, fixed: &str, points: &[(f64, f64)], paper: Option<paper::Line>| {
+    let mut add = |what: &str, fixed: &str, points: &[(f64, f64)], paper: Option<paper::Line>, same: bool| {
         let Some(f) = fit(points) else { return };
         lines.push(vec![
             fixed.to_owned(),
             what.to_owned(),
             points.len().to_string(),
             format!("{:.3}", f.constant),
-            format!("{:.3} ± {:.3}", f.slope, f.slope_error),
+            f.slope_error.map_or_else(|| format!("{:.3}", f.slope), |e| format!("{:.3} ± {e:.3}", f.slope)),
             format!("{:.4}", f.r2),
             paper.map_or_else(|| "-".into(), |p| format!("{}, {}, {}", p.constant, p.slope, p.r2)),
-            inside(f.slope, f.slope_error).into(),
+            if same { inside(f.slope, f.slope_error.unwrap_or(0.0)).into() } else { "another estimator".into() },
         ]);
     };
     for (series, keys) in series.iter().zip(at) {
         let points: Vec<(f64, f64)> =
             keys.iter().flat_map(|(k, paths)| paths.iter().map(|p| ((subject.x)(k).ln(), p.rel_re.ln()))).collect();
-        add("smallest along λ (convex)", &series.name, &points, series.paper);
+        add("smallest along λ (convex)", &series.name, &points, series.paper, true);
     }
     let x = |f: &Found| (subject.x)(&f.row.key).ln();
     let table: Vec<(f64, f64)> = found.iter().filter_map(|f| Some((x(f), f.row.paper?.at[0].rel_re.ln()))).collect();
-    add("the paper's own table, ε = 1.5e-4", "rows of the table", &table, None);
+    add("the paper's own table, ε = 1.5e-4", "rows of the table", &table, None, true);
     let capped: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.solved.rel_re.ln()))).collect();
-    add("ours at the printed λ* and rank", "rows of the table", &capped, None);
+    add("ours at the printed λ* and rank", "rows of the table", &capped, None, true);
     let convex: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.convex.rel_re.ln()))).collect();
-    add("convex at the printed λ*", "rows of the table", &convex, None);
+    add("convex at the printed λ*", "rows of the table", &convex, None, true);
     let squares: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.least_squares.ln()))).collect();
-    add("after the least-squares refit", "rows of the table", &squares, None);
+    add("after the least-squares refit", "rows of the table", &squares, None, false);
     let refit: Vec<(f64, f64)> = found.iter().flat_map(|f| f.default.iter().map(|r| (x(f), r.refit.ln()))).collect();
-    add("default, likelihood refit", "rows of the table", &refit, None);
+    add("default, likelihood refit", "rows of the table", &refit, None, false);
     page.line(format!(
         "Regression ln relRE* = A + {} ln({}), every trajectory a point; the standard error of the slope is given.",
         subject.slope, subject.symbol
@@ -341,6 +341,29 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
     let spread = format!("in the paper's spread ({low:.3} to {high:.3})");
     let last = if slopes.is_empty() { "in the paper's spread" } else { &spread };
     page.table(&["fixed", "relRE*", "points", "A", subject.slope, "r²", "paper: A, B, r²", last], &lines);
+    // Which lambda the paper's regressions belong to.
+    let along: Vec<f64> = at
+        .iter()
+        .filter_map(|keys| {
+            let points: Vec<(f64, f64)> =
+                keys.iter().flat_map(|(k, paths)| paths.iter().map(|p| ((subject.x)(k).ln(), p.rel_re.ln()))).collect();
+            Some(fit(&points)?.slope)
+        })
+        .collect();
+    if let (Some(table), Some(capped), false) = (fit(&table), fit(&capped), slopes.is_empty() || along.is_empty()) {
+        let (least, most) = along.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), s| (a.min(*s), b.max(*s)));
+        let outside = |x: f64| if x < low { low - x } else { (x - high).max(0.0) };
+        let apart = outside(table.slope) > 0.1 && outside(least).max(outside(most)) < 0.05;
+        let so = if apart {
+            " The minimum along λ has the slope of the paper's regression; at the printed λ\\* neither our values nor the paper's own have it. So the printed λ\\* of the table is not where the paper's regression was taken."
+        } else {
+            ""
+        };
+        page.line(format!(
+            "Slopes: the paper's regressions {low:.3} to {high:.3}; the paper's own table {:.3}; ours at the same λ\\* and rank {:.3}; ours at the minimum along λ {least:.3} to {most:.3}.{so}",
+            table.slope, capped.slope
+        ));
+    }
 }
 
 /// What the paper's regression lines say of chains that its tables hold as well.
