@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Final, Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ._core import InputError
 
 _NUMBERS = (np.float64, np.float32, np.int64, np.int32, np.uint32)
 # What the reader can look at where it lies; NumPy copies what is laid out otherwise.
-_LAYOUT = ["C_CONTIGUOUS", "ALIGNED"]
+_LAYOUT: Final = ("C_CONTIGUOUS", "ALIGNED")
 
 
 class Given(NamedTuple):
