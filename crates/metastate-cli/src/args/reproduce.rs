@@ -42,7 +42,7 @@ pub struct ReproduceCommand {
 
 /// What to reproduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
+#[allow(missing_docs)] // named as the tables
 pub enum ReproduceWhat {
     TableExact,
     TableD,
