@@ -105,7 +105,7 @@ fn head(page: &mut Page, asked: &Asked, store: &Store, cells: &[Cell]) {
          The text does not say what ends the run when a column is appended for a decrease of 10⁻⁵ and removed again; here that is the end (`cycle`). \
          *Ours*: the `fast` solver from its spectral start. *Convex*: the nuclear relaxation of the convex problem, solved to a gap of 3e-4 at whatever rank it needs; \
          it is used where relRE must be followed along λ, and trap 9 below measures how near it is to the nonnegative solution. *Default*: rank and prior chosen on \
-         held-out transitions (2 folds, 4 priors, the search ends two ranks beyond the best: less than `metastate fit` does, for the time), λ the largest on a path with that rank, certified gap, \
+         held-out transitions (2 folds, 5 priors, the search ends two ranks beyond the best: less than `metastate fit` does, for the time), λ the largest on a path with that rank, certified gap, \
          likelihood refit; no truth is used.",
     );
 }

@@ -63,6 +63,10 @@ pub struct Series {
 pub enum Variant {
     /// The paper's algorithm with its local rule at 1e-5 instead of 1e-3.
     Strict,
+    /// The paper's algorithm with local solves to the end: by our solver, to KKT residuals of 1e-3.
+    Converged,
+    /// The paper's algorithm with a threshold well below sigma_r.
+    SmallThreshold,
     /// Our solver by the exact rule, with as many columns as it wants.
     MoreColumns,
 }
@@ -150,6 +154,7 @@ impl Cell {
         let simulating = |k: &Key| 1.2e-8 * k.ratio as f64 * (k.d * k.d) as f64;
         match self {
             Cell::Exact { d, paper_mode: true, .. } => 8.0 * (*d as f64 / 1000.0),
+            Cell::ExactVariant { variant: Variant::SmallThreshold, d, .. } => 4.0 * (*d as f64 / 1000.0),
             Cell::ExactVariant { d, .. } => 30.0 * (*d as f64 / 1000.0),
             Cell::Exact { d, .. } => 0.5 * (*d as f64 / 1000.0).powf(1.5),
             Cell::Path { key, .. } => simulating(key) + 5.0 * size(key),
@@ -164,10 +169,15 @@ impl Cell {
     }
 }
 
-/// Shares of lambda_max at which the taxi trips are solved: by early stopping they give about 4 to 11 zones.
-pub const TAXI_RATIOS: [f64; 7] = [0.05, 0.0475, 0.046, 0.045, 0.0425, 0.04, 0.035];
+/// Shares of lambda_max at which the taxi trips are solved: by early stopping they give 1 to 9 zones on a day, 5 to 30 on a sample.
+const TAXI_RATIOS: [f64; 9] = [0.085, 0.0775, 0.07, 0.06, 0.05, 0.045, 0.044, 0.0425, 0.0385];
+
+/// The shares of lambda_max for one scale.
+pub fn taxi_ratios(scale: Scale) -> &'static [f64] {
+    if scale == Scale::Full { &TAXI_RATIOS } else { &TAXI_RATIOS[4..5] }
+}
 /// The number of places where the paper's text leaves a choice.
-pub const TRAPS: usize = 9;
+pub const TRAPS: usize = 10;
 
 /// The tables of 6.2.
 const TABLES: [What; 3] = [What::TableD, What::TableR, What::TableN];
@@ -181,10 +191,21 @@ pub fn exact_rows(scale: Scale) -> Vec<(usize, f64)> {
     }
 }
 
-/// Those on which one thing is changed at a time.
-pub fn exact_variants(scale: Scale) -> Vec<(usize, f64)> {
+/// Those on which one thing is changed at a time, and what.
+pub fn exact_variants(scale: Scale) -> Vec<(usize, f64, &'static [Variant])> {
     let rows = exact_rows(scale);
-    if scale == Scale::Full { rows[1..4].to_vec() } else { rows[1..2].to_vec() }
+    let local: &[Variant] = &[Variant::Strict, Variant::Converged, Variant::MoreColumns];
+    match scale {
+        Scale::Full => {
+            let mut all: Vec<_> = rows[1..4].iter().map(|&(d, lambda)| (d, lambda, local)).collect();
+            // Where the threshold exceeds sigma_r.
+            all.push((5000, 1e-8, &[Variant::SmallThreshold]));
+            all
+        }
+        Scale::Quick => {
+            vec![(rows[1].0, rows[1].1, &[Variant::Strict, Variant::Converged, Variant::SmallThreshold, Variant::MoreColumns])]
+        }
+    }
 }
 
 /// Columns at the start of the exact problems.
@@ -269,7 +290,7 @@ fn trajectories(key: &Key, by_size: [u64; 4], limit: u64) -> u64 {
 
 /// Trajectories on which relRE* is found.
 pub fn path_trajectories(key: &Key, limit: u64) -> u64 {
-    trajectories(key, if key.r <= 5 { [5, 3, 1, 1] } else { [5, 2, 1, 1] }, limit)
+    trajectories(key, if key.r <= 5 { [5, 3, 2, 2] } else { [5, 2, 2, 2] }, limit)
 }
 
 /// Trajectories on which the paper's algorithm runs at the paper's lambda*.
@@ -282,9 +303,12 @@ pub fn default_trajectories(key: &Key, limit: u64) -> u64 {
     if key.d > 1200 { 0 } else { trajectories(key, [2, 1, 1, 0], limit) }
 }
 
-/// The chain on which the paper's algorithm is followed along lambda.
-pub fn palm_path_key(scale: Scale) -> Key {
-    if scale == Scale::Full { key(500, 5, 10) } else { key(100, 2, 10) }
+/// The chains on which the paper's algorithm is followed along lambda, with the table in which they stand.
+pub fn palm_path_keys(scale: Scale) -> Vec<(What, Key)> {
+    match scale {
+        Scale::Full => vec![(What::TableD, key(500, 5, 10)), (What::TableN, key(1000, 5, 200))],
+        Scale::Quick => vec![(What::TableD, key(100, 2, 10))],
+    }
 }
 
 /// Everything to be done in its order, cells of one chain and trajectory one after the other; no cell twice.
@@ -295,8 +319,8 @@ pub fn cells(what: What, scale: Scale, limit: u64, files: usize) -> Vec<Cell> {
         for (d, lambda) in exact_rows(scale) {
             cells.extend([false, true].map(|paper_mode| Cell::Exact { d, lambda, paper_mode }));
         }
-        for (d, lambda) in exact_variants(scale) {
-            cells.extend([Variant::Strict, Variant::MoreColumns].map(|variant| Cell::ExactVariant { d, lambda, variant }));
+        for (d, lambda, variants) in exact_variants(scale) {
+            cells.extend(variants.iter().map(|&variant| Cell::ExactVariant { d, lambda, variant }));
         }
     }
     if what != What::Taxi {
@@ -304,8 +328,7 @@ pub fn cells(what: What, scale: Scale, limit: u64, files: usize) -> Vec<Cell> {
     }
     if what.holds(What::Taxi) {
         for file in 0..files {
-            let ratios: &[f64] = if scale == Scale::Full { &TAXI_RATIOS } else { &TAXI_RATIOS[..1] };
-            cells.extend(ratios.iter().map(|&ratio| Cell::Taxi { file, ratio }));
+            cells.extend(taxi_ratios(scale).iter().map(|&ratio| Cell::Taxi { file, ratio }));
             cells.push(Cell::TaxiDefault { file });
         }
     }
@@ -329,9 +352,8 @@ pub fn cells(what: What, scale: Scale, limit: u64, files: usize) -> Vec<Cell> {
             chains.extend((1..=default_trajectories(&key, limit)).map(|trajectory| Cell::Default { key, trajectory }));
         }
     }
-    if what.holds(What::TableD) {
-        chains.push(Cell::PalmPath { key: palm_path_key(scale), trajectory: 1 });
-    }
+    let followed = palm_path_keys(scale).into_iter().filter(|(table, _)| what.holds(*table));
+    chains.extend(followed.map(|(_, key)| Cell::PalmPath { key, trajectory: 1 }));
     chains.sort_by_key(|c| (c.chain(), c.name()));
     chains.dedup_by_key(|c| c.name());
     cells.extend(chains);

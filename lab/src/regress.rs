@@ -27,6 +27,21 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Fit> {
     Some(Fit { constant: y - slope * x, slope, r2, slope_error })
 }
 
+/// The lowest and the highest slope when one of several y is taken at each x. The slope is `sum (x - mean) y / sxx`, so that the smallest
+/// or the largest y of each x gives them.
+pub fn slope_range(points: &[(f64, Vec<f64>)]) -> Option<(f64, f64)> {
+    let mean = points.iter().map(|p| p.0).sum::<f64>() / points.len() as f64;
+    let taken = |rising: bool| -> Option<f64> {
+        let of = |(x, ys): &(f64, Vec<f64>)| {
+            let largest = (*x > mean) == rising;
+            let y = ys.iter().copied().reduce(|a, b| if (b > a) == largest { b } else { a })?;
+            Some((*x, y))
+        };
+        Some(fit(&points.iter().filter_map(of).collect::<Vec<_>>())?.slope)
+    };
+    Some((taken(false)?, taken(true)?))
+}
+
 /// Mean and standard deviation.
 pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
@@ -47,6 +62,9 @@ mod tests {
         let f = fit(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.0)]).unwrap();
         assert!((f.slope - 0.5).abs() < 1e-12 && (f.constant - 1.0 / 6.0).abs() < 1e-12);
         assert!((f.r2 - 0.75).abs() < 1e-12 && (f.slope_error.unwrap() - (1.0f64 / 12.0).sqrt()).abs() < 1e-12);
+        let two = [(0.0, vec![0.0, 0.5]), (1.0, vec![1.0]), (2.0, vec![1.0, 2.0])];
+        let (low, high) = slope_range(&two).unwrap();
+        assert!((low - 0.25).abs() < 1e-12 && (high - 1.0).abs() < 1e-12);
         assert!(fit(&[(1.0, 2.0)]).is_none() && fit(&[(1.0, 2.0), (1.0, 3.0)]).is_none());
     }
 }

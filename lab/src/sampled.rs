@@ -272,7 +272,7 @@ pub struct DefaultResult {
 
 /// Folds, ranks beyond the best, passes and priors: fewer than `metastate fit` uses, for the time.
 pub fn select_settings() -> (usize, SelectSettings) {
-    (2, SelectSettings { patience: 2, passes: 20, priors: vec![1.0, 3.0, 10.0, 30.0], ..SelectSettings::default() })
+    (2, SelectSettings { patience: 2, passes: 20, priors: vec![1.0, 2.0, 5.0, 10.0, 20.0], ..SelectSettings::default() })
 }
 
 /// The default on one trajectory.

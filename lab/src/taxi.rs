@@ -6,7 +6,7 @@ use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{KMeans, Neighbours, REPLICATES, kmeans};
 use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood_best_start};
 use metastate::solve::select::{select, select_prior};
-use metastate::solve::{Effort, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
+use metastate::solve::{BbFormula, Effort, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
 use metastate::{Chain, Csr, Estimate, Folds};
 use metastate_ingest::{BoundingBox, Data, InputSettings, Silent, read};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ pub struct Facts {
     pub states: usize,
     pub transitions: f64,
     pub rows: u64,
+    /// The largest entry of P.
+    pub largest: f64,
 }
 
 /// Column names: longitude and latitude of pick-up and drop-off.
@@ -77,7 +79,9 @@ impl Trips {
         let places: Vec<(f64, f64)> = kept.iter().map(|&i| all[i]).collect();
         let neighbours = Neighbours::of_cells(&places, side);
         let most = lambda_max(chain.p(), chain.weights(), seed)?;
-        let facts = Facts { name, states: chain.states(), transitions: chain.transitions(), rows: counted.rows };
+        let of_row = |(_, n): (&[u32], &[f64])| n.iter().copied().fold(0.0, f64::max) / n.iter().sum::<f64>();
+        let largest = (0..counts.rows()).map(|i| of_row(counts.row(i))).fold(0.0, f64::max);
+        let facts = Facts { name, states: chain.states(), transitions: chain.transitions(), rows: counted.rows, largest };
         Ok(Trips { file, chain, counts, places, neighbours, side, lambda_max: most, facts })
     }
 
@@ -111,7 +115,7 @@ pub fn zones(trips: &Trips, ratio: f64, seed: u64) -> Result<TaxiResult> {
     let lambda = ratio * trips.lambda_max;
     let problem = Problem::new(trips.chain.p(), trips.chain.weights(), lambda)?;
     let settings = Settings {
-        solver: Solver::Fast,
+        solver: Solver::PalmBb(BbFormula::default()),
         stop: StopRule::Early { directions: 5000 },
         start: Start::Random,
         start_rank: Some(1),
@@ -186,4 +190,31 @@ pub fn default(trips: &Trips, seed: u64) -> Result<TaxiDefault> {
         coherence: [&ours, &theirs].map(|z| trips.coherence(z)),
         map: maps::pair(&trips.places, trips.side, (&title, &ours), ("SVD partition", &theirs)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use metastate::linalg::LowRankOperator;
+    use metastate::simulate::planted;
+    use metastate::solve::lambda_max;
+
+    use metastate::Mat;
+
+    /// The document says that lambda goes with the scale of P: (1 - c) 11^T/d + c P needs about c times the lambda.
+    #[test]
+    fn lambda_goes_with_the_scale_of_p() {
+        let (d, r) = (200, 4);
+        let truth = planted(d, r, 3).unwrap();
+        let weights = vec![1.0 / d as f64; d];
+        let of = |c: f64| {
+            let u = Mat::from_fn(d, r + 1, |i, k| if k < r { c * truth.u[(i, k)] } else { 1.0 - c });
+            let v = Mat::from_fn(d, r + 1, |j, k| if k < r { truth.v[(j, k)] } else { 1.0 / d as f64 });
+            lambda_max(&LowRankOperator::new(u, v).unwrap(), &weights, 0).unwrap()
+        };
+        let whole = of(1.0);
+        for c in [0.3, 0.1, 0.01] {
+            let ratio = of(c) / (c * whole);
+            assert!((0.7..1.4).contains(&ratio), "{c}: {ratio}");
+        }
+    }
 }

@@ -9,8 +9,8 @@ use metastate::simulate::planted_groups;
 use metastate::solve::grow::{self, Append, Search};
 use metastate::solve::kkt::{Products, multiplier_and_errors};
 use metastate::solve::{
-    BbFormula, Control, Event, Factors, LocalStop, Observer, Phase, Progress, Settings, Silent, Snapshot, Solution, Solver, Start, Status,
-    StopRule, resume, shrink, solve,
+    BbFormula, Control, Event, Factors, LocalStop, Observer, Phase, Progress, Removal, Settings, Silent, Snapshot, Solution, Solver, Start,
+    Status, StopRule, resume, shrink, solve,
 };
 use metastate::{Chain, Estimate, Given, Mat};
 
@@ -254,8 +254,13 @@ fn split_columns_are_merged_without_changing_x() {
     let before = outer(&x.u, &x.v);
     assert!(distance(&before, &outer(&split.u, &split.v)) < 1e-15);
     let norm = problem.data_norm2.sqrt();
-    let merged = shrink::remove_redundant(&problem, &split, 1e-8 * norm).expect("there is something to merge");
+    let merged = shrink::remove_redundant(&problem, &split, 1e-8 * norm, Removal::AllAtOnce).expect("there is something to merge");
     assert_eq!(merged.rank(), 4);
+    let one = shrink::remove_redundant(&problem, &split, 1e-8 * norm, Removal::OneByOne).expect("there is something to merge");
+    assert_eq!(one.rank(), 6);
+    let unit = shrink::remove_redundant(&problem, &split, 1e-8 * norm, Removal::UnitAtoms).expect("there is something to merge");
+    assert_eq!(unit.rank(), 4);
+    assert!([&one, &unit].iter().all(|x| distance(&before, &outer(&x.u, &x.v)) < 1e-10));
     let moved = distance(&before, &outer(&merged.u, &merged.v));
     assert!(moved < 1e-10, "X moved by {moved:e}");
     let (f, g) = (problem.objective(&split).value, problem.objective(&merged).value);
@@ -263,8 +268,8 @@ fn split_columns_are_merged_without_changing_x() {
     merged.u.as_slice().iter().for_each(|u| assert!(*u >= 0.0));
     (0..60).for_each(|i| assert!((merged.u.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12));
     // Nothing is left to merge, and nothing that differs is merged.
-    assert!(shrink::remove_redundant(&problem, &merged, 1e-8 * norm).is_none());
-    assert!(shrink::remove_redundant(&problem, &x, 1e-8 * norm).is_none());
+    assert!(shrink::remove_redundant(&problem, &merged, 1e-8 * norm, Removal::AllAtOnce).is_none());
+    assert!(shrink::remove_redundant(&problem, &x, 1e-8 * norm, Removal::AllAtOnce).is_none());
 
     // In a run from such a start, the duplicates go: three hidden states need three columns.
     let chain = exact_dense(60, 3, 16);

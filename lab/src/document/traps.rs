@@ -45,6 +45,10 @@ const TEXTS: [(&str, &str); TRAPS] = [
         "λ* and the number of columns (ours, not among the eight)",
         "The relaxation that stands for the convex problem in the paths above, beside nonnegative factors grown until their gap is certified, and beside the solution held at rank r:",
     ),
+    (
+        "Where redundant columns are sought (ours, not among the eight)",
+        "The paper asks for vectors α with Σ α_j U_j V_jᵀ = 0 and allows ‖ΞΔ‖ ≤ ε for Δ, but does not say how α and θ are found when the sum is only nearly zero. Three ways, all to the letter of the test; the rank depends on the way, F and relRE hardly do as long as no true meta-state goes:",
+    ),
 ];
 
 pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {

@@ -285,7 +285,9 @@ impl<'a> Run<'a> {
             Redundancy::Absolute(epsilon) => epsilon,
         };
         let from = self.state.factors.rank();
-        let Some(shorter) = shrink::remove_redundant(self.problem, &self.state.factors, epsilon) else { return false };
+        let Some(shorter) = shrink::remove_redundant(self.problem, &self.state.factors, epsilon, self.settings.removal) else {
+            return false;
+        };
         let value = self.problem.objective(&shorter).value;
         // Appending asks for a decrease; removing must give back less than that, or the two would chase each other.
         let rise = if self.state.grown { 0.1 * self.settings.append_decrease } else { RISE_BEFORE_GROWTH };

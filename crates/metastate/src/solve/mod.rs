@@ -27,5 +27,5 @@ pub use lambda_max::{lambda_max, rank_one};
 pub use local::BbFormula;
 pub use observe::{Control, Event, Observer, Phase, Progress, Silent};
 pub use problem::{Factors, Objective, Problem};
-pub use settings::{LocalStop, Redundancy, Settings, Solver, Start, StopRule};
+pub use settings::{LocalStop, Redundancy, Removal, Settings, Solver, Start, StopRule};
 pub use solution::{Errors, Solution, Status};

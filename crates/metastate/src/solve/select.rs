@@ -38,8 +38,8 @@ impl Default for SelectSettings {
             max_rank: 40,
             patience: 3,
             passes: 30,
-            first_prior: 3.0,
-            priors: vec![0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0],
+            first_prior: 5.0,
+            priors: vec![0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0],
             smoothing: Smoothing::default(),
             seed: 0,
         }

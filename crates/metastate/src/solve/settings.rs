@@ -72,6 +72,18 @@ pub enum Redundancy {
     Absolute(f64),
 }
 
+/// Where redundant columns are sought. The paper leaves it open, and the rank at the end depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Removal {
+    /// Among combinations of the atoms `U_j V_j^T` as they are, as many columns at once as the threshold allows.
+    #[default]
+    AllAtOnce,
+    /// The same, one column at a time.
+    OneByOne,
+    /// Among combinations of the atoms scaled to length one, as many at once as the threshold allows.
+    UnitAtoms,
+}
+
 /// All choices but lambda.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -91,6 +103,8 @@ pub struct Settings {
     pub max_rank: usize,
     /// When columns are merged.
     pub redundancy: Redundancy,
+    /// Where columns to be merged are sought.
+    pub removal: Removal,
     /// Columns appended at once; the paper appends one.
     pub append_at_once: usize,
     /// Relative decrease of F that an appended column must bring; the paper asks for 1e-5.
@@ -118,6 +132,7 @@ impl Default for Settings {
             start_rank: None,
             max_rank: 100,
             redundancy: Redundancy::Relative(1e-4),
+            removal: Removal::AllAtOnce,
             append_at_once: 8,
             append_decrease: 1e-8,
             epsilon0: 1e-14,

@@ -5,6 +5,7 @@
 use microlp::{ComparisonOp, OptimizationDirection};
 
 use super::problem::{Factors, Problem};
+use super::settings::Removal;
 use crate::linalg::{Mat, small, thin};
 
 /// A multiplier `1 - (N theta)_j` below this counts as zero.
@@ -12,16 +13,14 @@ const VANISHED: f64 = 1e-9;
 
 /// Tries to remove as many columns as `||Xi Delta||_F <= epsilon` allows, `Delta = sum_j (N theta)_j U_j V_j^T`.
 /// Returns the shorter factors, or `None` if no column can go.
-pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64) -> Option<Factors> {
+pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64, removal: Removal) -> Option<Factors> {
     let s = x.rank();
     if s < 2 {
         return None;
     }
     let (a, g) = (thin::weighted_gram(&x.u, &problem.xi2), thin::gram(&x.v));
     let atoms = Mat::from_fn(s, s, |j, k| a[(j, k)] * g[(j, k)]);
-    let (values, vectors) = small::symmetric_eigen(&atoms)?;
-    // With unit alphas and some entry of N theta equal to one, ||N theta|| >= 1: an eigenvalue above epsilon^2 cannot be in.
-    let mut null = values.iter().take(s - 1).take_while(|v| **v <= epsilon * epsilon).count();
+    let (vectors, mut null) = near_null(&atoms, epsilon, removal)?;
     while null > 0 {
         let candidates = Preference::ALL.iter().filter_map(|preference| vertex(&vectors, null, &atoms, *preference));
         let nearest = candidates.map(|rest| (dropped_norm(&rest, &atoms), rest)).min_by(|a, b| a.0.total_cmp(&b.0));
@@ -38,6 +37,21 @@ pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64) -> Option<
         null = if null > 8 { null * 3 / 4 } else { null - 1 };
     }
     None
+}
+
+/// Combinations of the atoms, the smallest first, and how many of them are worth a try.
+fn near_null(atoms: &Mat, epsilon: f64, removal: Removal) -> Option<(Mat, usize)> {
+    let s = atoms.rows();
+    if removal == Removal::UnitAtoms {
+        let length: Vec<f64> = (0..s).map(|j| atoms[(j, j)].max(f64::MIN_POSITIVE).sqrt()).collect();
+        let unit = Mat::from_fn(s, s, |j, k| atoms[(j, k)] / (length[j] * length[k]));
+        let (_, vectors) = small::symmetric_eigen(&unit)?;
+        return Some((Mat::from_fn(s, s, |j, k| vectors[(j, k)] / length[j]), s - 1));
+    }
+    let (values, vectors) = small::symmetric_eigen(atoms)?;
+    // With unit alphas and some entry of N theta equal to one, ||N theta|| >= 1: an eigenvalue above epsilon^2 cannot be in.
+    let small = values.iter().take(s - 1).take_while(|v| **v <= epsilon * epsilon).count();
+    Some((vectors, if removal == Removal::OneByOne { small.min(1) } else { small }))
 }
 
 /// `||Xi Delta||_F` for the multipliers `1 - N theta` kept.

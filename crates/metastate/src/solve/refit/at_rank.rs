@@ -1,5 +1,10 @@
 //! A fit at a given rank from the counts alone: spectral start, least squares, likelihood.
+//!
+//! The spectral start takes single rows for meta-states, and in sparse data the outermost rows are the noisiest: one of them may stand for
+//! no meta-state while two share a true one, and the likelihood climbs a poor maximum from there. With a few meta-states more than wanted
+//! none of the true ones is missing; so the start has them, and the most alike are merged one by one, a few passes between.
 
+use super::merge::merge_nearest;
 use super::{LeastSquares, Likelihood, LikelihoodSettings, Observed, least_squares, likelihood};
 use crate::error::Result;
 use crate::linalg::{Csr, Mat, SparseOperator};
@@ -12,6 +17,10 @@ use crate::solve::start;
 const UNKNOWN_ROW: f64 = 1e-3;
 /// Relative decrease and sweeps at which the least squares before the likelihood end: they only bring it near.
 const NEAR: (f64, usize) = (1e-3, 40);
+/// Meta-states more than wanted at the start of the likelihood.
+const SPARE: usize = 3;
+/// Passes of the likelihood before each merger, and their prior.
+const BETWEEN_MERGERS: LikelihoodSettings = LikelihoodSettings { prior: 3.0, max_passes: 6, tolerance: 1e-7, accelerate: true };
 
 /// Counts with the leading directions of their transition matrix, from which fits of any rank up to a limit start.
 #[derive(Debug)]
@@ -58,12 +67,17 @@ impl SpectralFits {
         Ok(least_squares(&problem, &self.start(rank)?, tolerance, max_sweeps))
     }
 
-    /// The start of the likelihood: least squares, not to the end.
+    /// The start of the likelihood: least squares with a few meta-states too many, not to the end, then mergers.
     pub fn near(&self, rank: usize) -> Result<Factors> {
         if rank <= 1 {
             return self.start(rank);
         }
-        Ok(self.least_squares(rank, NEAR.0, NEAR.1)?.factors)
+        let mut x = self.least_squares(rank + SPARE, NEAR.0, NEAR.1)?.factors;
+        while x.rank() > rank {
+            x = likelihood(&self.observed, &x, &BETWEEN_MERGERS)?.factors;
+            merge_nearest(&mut x, self.observed.departure_shares());
+        }
+        Ok(x)
     }
 
     /// The likelihood from there.

@@ -5,6 +5,7 @@ mod at_rank;
 mod kernel;
 mod least_squares;
 mod likelihood;
+mod merge;
 mod observed;
 mod starts;
 
