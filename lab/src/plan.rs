@@ -80,7 +80,7 @@ pub enum Cell {
     ExactVariant { d: usize, lambda: f64, variant: Variant },
     /// relRE along lambda, and its minimum.
     Path { key: Key, trajectory: u64 },
-    /// The paper's algorithm at its lambda*, for one of the two thresholds.
+    /// The paper's algorithm at its lambda*, for one of its two thresholds or (2) for one below sigma_r.
     Palm { key: Key, trajectory: u64, threshold: usize, lambda: Option<f64> },
     /// The same along lambda, warm restarts.
     PalmPath { key: Key, trajectory: u64 },
@@ -170,7 +170,7 @@ impl Cell {
 }
 
 /// Shares of lambda_max at which the taxi trips are solved: by early stopping they give 1 to 9 zones on a day, 5 to 30 on a sample.
-const TAXI_RATIOS: [f64; 9] = [0.085, 0.0775, 0.07, 0.06, 0.05, 0.045, 0.044, 0.0425, 0.0385];
+const TAXI_RATIOS: [f64; 11] = [0.085, 0.0775, 0.07, 0.06, 0.05, 0.045, 0.044, 0.0425, 0.041, 0.04, 0.0385];
 
 /// The shares of lambda_max for one scale.
 pub fn taxi_ratios(scale: Scale) -> &'static [f64] {
@@ -349,6 +349,7 @@ pub fn cells(what: What, scale: Scale, limit: u64, files: usize) -> Vec<Cell> {
             for trajectory in 1..=palm_trajectories(&key, limit) {
                 chains.extend([0, 1].map(|threshold| Cell::Palm { key, trajectory, threshold, lambda }));
             }
+            chains.push(Cell::Palm { key, trajectory: 1, threshold: 2, lambda });
             chains.extend((1..=default_trajectories(&key, limit)).map(|trajectory| Cell::Default { key, trajectory }));
         }
     }

@@ -197,9 +197,14 @@ pub fn palm(instance: &Instance, threshold: usize, lambda: Option<f64>) -> Resul
     Ok(Solved::new(&solution, instance.recovery(&solution.factors), &watch))
 }
 
+/// The third threshold, as a share of sigma_r.
+pub const BELOW_SIGMA: f64 = 0.4;
+
 fn palm_settings(instance: &Instance, threshold: usize) -> Settings {
     let start = instance.key.d / 10;
-    Settings { max_sweeps: 5000, certificate: Effort::default().steering(), ..Settings::paper(start, EPSILON[threshold]) }
+    // Beyond the paper's two: one that cannot take a true meta-state.
+    let epsilon = EPSILON.get(threshold).copied().unwrap_or_else(|| BELOW_SIGMA * instance.sigma()[1]);
+    Settings { max_sweeps: 5000, certificate: Effort::default().steering(), ..Settings::paper(start, epsilon) }
 }
 
 /// The paper's algorithm along lambda with warm restarts, smaller threshold.
