@@ -170,7 +170,7 @@ impl Cell {
 }
 
 /// Shares of lambda_max at which the taxi trips are solved: by early stopping they give 1 to 9 zones on a day, 5 to 30 on a sample.
-const TAXI_RATIOS: [f64; 11] = [0.085, 0.0775, 0.07, 0.06, 0.05, 0.045, 0.044, 0.0425, 0.041, 0.04, 0.0385];
+const TAXI_RATIOS: [f64; 11] = [0.085, 0.0775, 0.07, 0.06, 0.05, 0.045, 0.044, 0.0425, 0.0395, 0.039, 0.0385];
 
 /// The shares of lambda_max for one scale.
 pub fn taxi_ratios(scale: Scale) -> &'static [f64] {
