@@ -320,7 +320,7 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
             if same { inside(f.slope, f.slope_error.unwrap_or(0.0)).into() } else { "another estimator".into() },
         ]);
     };
-    let mut ranges = Vec::new();
+    let (mut ranges, mut distances) = (Vec::new(), Vec::new());
     for (series, keys) in series.iter().zip(at) {
         let points: Vec<(f64, f64)> =
             keys.iter().flat_map(|(k, paths)| paths.iter().map(|p| ((subject.x)(k).ln(), p.rel_re.ln()))).collect();
@@ -329,6 +329,14 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
             .filter(|(_, paths)| !paths.is_empty())
             .map(|(k, paths)| ((subject.x)(k).ln(), paths.iter().map(|p| p.rel_re.ln()).collect()))
             .collect();
+        let far = |(x, y): &(f64, Vec<f64>)| series.paper.map(|p| (mean(y, |v| *v).unwrap_or(0.0) - p.constant - p.slope * x).abs());
+        if let Some(farthest) = chains.iter().filter_map(far).reduce(f64::max) {
+            distances.push(format!(
+                "{} ({})",
+                if farthest < 0.7 { format!("{:.0} %", 100.0 * farthest.exp_m1()) } else { format!("a factor of {:.0}", farthest.exp()) },
+                series.name
+            ));
+        }
         if let Some((least, most)) = slope_range(&chains) {
             ranges.push(format!("{least:.3} to {most:.3} ({})", series.name));
         }
@@ -376,9 +384,11 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
         ));
         page.line(format!(
             "Where a slope is outside of the paper's spread. The paper regresses on one chain for each value; the chains differ, and its spread does not hold that. One of our chains for each value, whichever: {}. And the \
-             regression follows λ\\*: at the λ\\* and rank that the paper prints, the same chains give {:.3}, at the minimum along λ {least:.3} to {most:.3}.",
+             regression follows λ\\*: at the λ\\* and rank that the paper prints, the same chains give {:.3}, at the minimum along λ {least:.3} to {most:.3}. \
+             Farthest from the paper's lines our means are by {}.",
             ranges.join(", "),
-            capped.slope
+            capped.slope,
+            distances.join(", ")
         ));
     }
 }
@@ -395,7 +405,10 @@ fn lines_against_tables(page: &mut Page, subject: &Subject, series: &[Series]) {
         }
     }
     if !lines.is_empty() {
-        page.line("The paper's regression lines against the paper's own tables:");
+        page.line(
+            "The paper's regression lines against the paper's own tables. Where the ratio is far from one, the printed constant A contradicts the printed table by that factor, and our A, which follows values like the table's, \
+             is off the printed one by as much; the slopes are not touched by a constant factor.",
+        );
         page.table(&["d, r, n/d²", "line", "relRE\\* by the line", "relRE\\* in the table, ε = 1.5e-4", "ratio"], &lines);
     }
 }
