@@ -106,7 +106,7 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
     page.line(format!(
         "- λ: the paper needs 1.5e-10 to 1.8e-10 for its regions, we {} for {} zones. Two causes. Fewer trips: {}. And the scale of P: the paper remarks that the largest entries of its P are about 1e-3, twice the mean 1/d; \
          of P from row shares, as its formula says, they are as given above. λ goes with that scale: if P is replaced by (1 - c) 11ᵀ/d + c P, then P - X, the gradient and the λ at which the same columns come are c times as \
-         large; c = {} brings our largest entry to 1e-3, and λ to {}. The month itself is not at hand.\n\
+         large (tested with λ_max of a planted chain, c = 0.3 to 0.01: to 1e-3); c = {} brings our largest entry to 1e-3, and λ to {}. The month itself is not at hand.\n\
          - Coherence: the paper finds its zones more coherent than the SVD's, by eye. Here those of early stopping are **below** the SVD's in {} of {} cases. Tested: the same solutions refitted by likelihood, with the number of \
          zones and the clustering kept, are above the SVD's in {} of {} (fourth column of numbers); so the penalty's bias in U, not the rank or the clustering, makes up the difference where the refit is above.\n\
          - Cells that keep more than 99 % of their trips, and the data (a day, a sample), are not the paper's. How many zones the whole month has is **not tested**.",

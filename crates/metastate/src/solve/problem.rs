@@ -56,9 +56,14 @@ impl Factors {
         self.normalise_rows();
     }
 
-    /// Meta-state 1 is the one with the largest mass `sum_i share_i u_ij`, and so on.
+    /// The mass of each meta-state, `sum_i share_i u_ij`.
+    pub fn mass(&self, shares: &[f64]) -> Vec<f64> {
+        thin::fold_rows(&self.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += shares[i] * u))
+    }
+
+    /// Meta-state 1 is the one with the largest mass, and so on.
     pub fn order_by_mass(&mut self, shares: &[f64]) {
-        let mass = thin::fold_rows(&self.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += shares[i] * u));
+        let mass = self.mass(shares);
         let mut order: Vec<usize> = (0..mass.len()).collect();
         order.sort_by(|&a, &b| mass[b].total_cmp(&mass[a]));
         self.u = self.u.select_columns(&order);

@@ -176,8 +176,7 @@ fn check(observed: &Observed, start: &Factors, settings: &LikelihoodSettings) ->
 
 /// `a_k`: the mass of each meta-state at the start, none below a thousandth of an even share.
 pub(super) fn prior_mass(observed: &Observed, start: &Factors) -> Vec<f64> {
-    let mut mass =
-        thin::fold_rows(&start.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(m, u)| *m += observed.share[i] * u.max(0.0)));
+    let mut mass = start.mass(&observed.share);
     let least = 1e-3 / start.rank() as f64;
     mass.iter_mut().for_each(|m| *m = m.max(least));
     let sum: f64 = mass.iter().sum();

@@ -1,5 +1,7 @@
 //! Two meta-states made one: those whose next steps are most alike.
 
+use std::ops::Range;
+
 use crate::linalg::thin;
 use crate::solve::problem::Factors;
 
@@ -10,7 +12,7 @@ pub(super) fn merge_nearest(x: &mut Factors, share: &[f64]) {
     if s < 2 {
         return;
     }
-    let mass = thin::fold_rows(&x.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(m, u)| *m += share[i] * u));
+    let mass = x.mass(share);
     let (j, k) = nearest_pair(x, &mass);
     let both = (mass[j] + mass[k]).max(f64::MIN_POSITIVE);
     let (a, b) = (mass[j] / both, mass[k] / both);
@@ -20,33 +22,30 @@ pub(super) fn merge_nearest(x: &mut Factors, share: &[f64]) {
     x.keep_columns(&keep);
 }
 
-/// The pair that costs the least, the first of equals.
+/// The pair that costs the least, the first of equals. One pass over the rows of V: `O(d s^2)`.
 fn nearest_pair(x: &Factors, mass: &[f64]) -> (usize, usize) {
     let s = x.rank();
-    let entropy = |p: f64| if p > 0.0 { p * p.ln() } else { 0.0 };
-    // m_j KL(v_j | v) + m_k KL(v_k | v) = sum_i m_j h(v_ij) + m_k h(v_ik) - (m_j + m_k) h(v_i), h(p) = p ln p.
+    let h = |p: f64| if p > 0.0 { p * p.ln() } else { 0.0 };
+    // m_j KL(v_j | v) + m_k KL(v_k | v) = m_j H_j + m_k H_k - (m_j + m_k) H, with H = sum_i h(v_i) of each law, h(p) = p ln p.
+    let alone = thin::fold_rows(&x.v, |sums, _, row| sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += h(*v)));
+    let both = |j: usize, k: usize| (mass[j] + mass[k]).max(f64::MIN_POSITIVE);
     let pairs: Vec<(usize, usize)> = (0..s).flat_map(|j| (j + 1..s).map(move |k| (j, k))).collect();
-    let cost = |row: &[f64], (j, k): (usize, usize)| {
-        let both = mass[j] + mass[k];
-        let mean = (mass[j] * row[j] + mass[k] * row[k]) / both.max(f64::MIN_POSITIVE);
-        mass[j] * entropy(row[j]) + mass[k] * entropy(row[k]) - both * entropy(mean)
+    let of_rows = |rows: Range<usize>| {
+        let mut sums = vec![0.0; pairs.len()];
+        for row in rows.map(|i| x.v.row(i)) {
+            sums.iter_mut().zip(&pairs).for_each(|(sum, &(j, k))| *sum += h((mass[j] * row[j] + mass[k] * row[k]) / both(j, k)));
+        }
+        sums
     };
-    let work = 16 * pairs.len();
     let add = |sum: &mut Vec<f64>, part: Vec<f64>| sum.iter_mut().zip(part).for_each(|(s, p)| *s += p);
-    let costs = thin::sum_blocks(
-        x.v.rows(),
-        work,
-        |rows| {
-            let mut sums = vec![0.0; pairs.len()];
-            rows.for_each(|i| sums.iter_mut().zip(&pairs).for_each(|(sum, pair)| *sum += cost(x.v.row(i), *pair)));
-            sums
-        },
-        add,
-    );
-    let costs = costs.unwrap_or_else(|| vec![0.0; pairs.len()]);
-    let least = (1..pairs.len()).fold(0, |best, p| if costs[p] < costs[best] { p } else { best });
-    pairs[least]
+    let together = thin::sum_blocks(x.v.rows(), LOGARITHM * pairs.len(), of_rows, add).unwrap_or_default();
+    let cost = |(&(j, k), h): (&(usize, usize), f64)| (mass[j] * alone[j] + mass[k] * alone[k] - both(j, k) * h, (j, k));
+    let least = pairs.iter().zip(together).map(cost).reduce(|best, next| if next.0 < best.0 { next } else { best });
+    least.map_or((0, 1), |(_, pair)| pair)
 }
+
+/// Operations that a logarithm is worth.
+const LOGARITHM: usize = 16;
 
 #[cfg(test)]
 mod tests {
