@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::linalg::Mat;
+use crate::linalg::{Mat, wide};
 use crate::solve::bootstrap::assign;
 
 /// Points side by side, one a SIMD lane.
@@ -307,40 +307,7 @@ impl Scratch {
 
     /// Each point to its nearest centre; the sums follow those that moved. Hands back the inertia and whether any did.
     fn assign(&mut self, set: &PointSet) -> (f64, bool) {
-        let p = set.coordinates;
-        let (centres, nearest, labels) = (&self.centres, &mut self.nearest, &mut self.labels);
-        let (sums, counts) = (&mut self.sums, &mut self.counts);
-        pulp::Arch::new().dispatch(|| {
-            let (mut inertia, mut moved) = ([0.0; LANES], false);
-            for g in 0..set.groups() {
-                let group = set.group(g);
-                let (mut low, mut which) = ([f64::INFINITY; LANES], [0.0; LANES]);
-                for (c, centre) in centres.chunks_exact(p).enumerate() {
-                    let d = distances(group, centre);
-                    let c = c as f64;
-                    for l in 0..LANES {
-                        which[l] = if d[l] < low[l] { c } else { which[l] };
-                        low[l] = if d[l] < low[l] { d[l] } else { low[l] };
-                    }
-                }
-                nearest[g] = low;
-                for l in 0..set.real(g) {
-                    inertia[l] += low[l];
-                    let (old, new) = (labels[g * LANES + l], which[l] as u32);
-                    if old != new {
-                        moved = true;
-                        labels[g * LANES + l] = new;
-                        if old != u32::MAX {
-                            counts[old as usize] -= 1;
-                            (0..p).for_each(|j| sums[old as usize * p + j] -= group[j][l]);
-                        }
-                        counts[new as usize] += 1;
-                        (0..p).for_each(|j| sums[new as usize * p + j] += group[j][l]);
-                    }
-                }
-            }
-            (inertia.iter().sum(), moved)
-        })
+        assign_points(set, &self.centres, &mut self.nearest, &mut self.labels, &mut self.sums, &mut self.counts)
     }
 
     /// A centre that lost all its points takes the one farthest from its own.
@@ -373,9 +340,52 @@ impl Scratch {
     }
 }
 
-/// `out = min(nearest, ||x - centre||^2)` and its sum.
-fn measure(set: &PointSet, centre: &[f64], nearest: &[Lane], out: &mut [Lane]) -> f64 {
-    pulp::Arch::new().dispatch(|| {
+wide! {
+    /// Each point to its nearest centre; the inertia and whether any point moved.
+    fn assign_points<'w>(
+        set: &'w PointSet,
+        centres: &'w [f64],
+        nearest: &'w mut [Lane],
+        labels: &'w mut [u32],
+        sums: &'w mut [f64],
+        counts: &'w mut [usize],
+    ) -> (f64, bool) {
+        let p = set.coordinates;
+        let (mut inertia, mut moved) = ([0.0; LANES], false);
+        for g in 0..set.groups() {
+            let group = set.group(g);
+            let (mut low, mut which) = ([f64::INFINITY; LANES], [0.0; LANES]);
+            for (c, centre) in centres.chunks_exact(p).enumerate() {
+                let d = distances(group, centre);
+                let c = c as f64;
+                for l in 0..LANES {
+                    which[l] = if d[l] < low[l] { c } else { which[l] };
+                    low[l] = if d[l] < low[l] { d[l] } else { low[l] };
+                }
+            }
+            nearest[g] = low;
+            for l in 0..set.real(g) {
+                inertia[l] += low[l];
+                let (old, new) = (labels[g * LANES + l], which[l] as u32);
+                if old != new {
+                    moved = true;
+                    labels[g * LANES + l] = new;
+                    if old != u32::MAX {
+                        counts[old as usize] -= 1;
+                        (0..p).for_each(|j| sums[old as usize * p + j] -= group[j][l]);
+                    }
+                    counts[new as usize] += 1;
+                    (0..p).for_each(|j| sums[new as usize * p + j] += group[j][l]);
+                }
+            }
+        }
+        (inertia.iter().sum(), moved)
+    }
+}
+
+wide! {
+    /// `out = min(nearest, ||x - centre||^2)` and its sum.
+    fn measure<'w>(set: &'w PointSet, centre: &'w [f64], nearest: &'w [Lane], out: &'w mut [Lane]) -> f64 {
         let mut sum = [0.0; LANES];
         let whole = set.points / LANES;
         for g in 0..set.groups() {
@@ -390,7 +400,7 @@ fn measure(set: &PointSet, centre: &[f64], nearest: &[Lane], out: &mut [Lane]) -
             }
         }
         sum.iter().sum()
-    })
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ pub mod simplex;
 pub mod singular;
 pub mod small;
 pub mod thin;
+mod wide;
 
 pub use csr::Csr;
 pub use mat::Mat;
 pub use operator::{DenseOperator, LowRankOperator, Operator, Row, SparseOperator};
+pub(crate) use wide::{multiply_add, wide};

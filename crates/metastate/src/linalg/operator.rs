@@ -2,7 +2,7 @@
 //! rank, and later mapped or shared between processes) is known to nobody else.
 
 use super::thin::{self, BLOCK};
-use super::{Csr, Mat};
+use super::{Csr, Mat, wide};
 use crate::error::{Error, Result};
 
 /// One row of an operator, as it is stored.
@@ -247,15 +247,20 @@ fn sparse_times_thin(a: &Csr, x: &Mat, out: &mut Mat) {
     if s == 0 {
         return;
     }
-    let arch = pulp::Arch::new();
     thin::for_each_chunk_mut(out.as_mut_slice(), BLOCK * s, 2 * a.nonzeros() * s, |block, rows| {
-        arch.dispatch(|| {
-            for (k, out) in rows.chunks_exact_mut(s).enumerate() {
-                let (columns, values) = a.row(block * BLOCK + k);
-                sparse_row_times_thin(columns, values, x.as_slice(), s, out);
-            }
-        })
+        sparse_rows_times_thin(a, block * BLOCK, x, rows);
     });
+}
+
+wide! {
+    /// The rows of `A x` from `first` on.
+    fn sparse_rows_times_thin<'w>(a: &'w Csr, first: usize, x: &'w Mat, out: &'w mut [f64]) {
+        let s = x.cols();
+        for (k, out) in out.chunks_exact_mut(s).enumerate() {
+            let (columns, values) = a.row(first + k);
+            sparse_row_times_thin(columns, values, x.as_slice(), s, out);
+        }
+    }
 }
 
 #[inline(always)]

@@ -3,6 +3,7 @@
 //! steps from the left of the root are exact after finitely many, without sorting.
 
 use super::thin::sum_blocks;
+use super::wide;
 
 /// Rows treated side by side, one per SIMD lane.
 pub const LANES: usize = 8;
@@ -32,12 +33,7 @@ pub fn project(y: &mut [f64], tau: &mut f64) {
         }
     }
     *tau = t;
-    let arch = pulp::Arch::new();
-    arch.dispatch(|| {
-        for x in y.iter_mut() {
-            *x = (*x - t).max(0.0);
-        }
-    });
+    cut(y, t);
     normalise(y);
 }
 
@@ -52,33 +48,48 @@ fn normalise(y: &mut [f64]) {
 
 /// `sum [y - t]_+` and the number of terms.
 fn above(y: &[f64], t: f64) -> (f64, f64) {
-    let part = |rows: std::ops::Range<usize>| {
-        pulp::Arch::new().dispatch(|| {
-            let (mut sum, mut count) = ([0.0; LANES], [0.0; LANES]);
-            let chunks = y[rows].chunks_exact(LANES);
-            let rest = chunks.remainder();
-            for chunk in chunks {
-                for k in 0..LANES {
-                    let x = chunk[k] - t;
-                    let inside = if x > 0.0 { 1.0 } else { 0.0 };
-                    sum[k] += x * inside;
-                    count[k] += inside;
-                }
-            }
-            for &y in rest {
-                if y > t {
-                    sum[0] += y - t;
-                    count[0] += 1.0;
-                }
-            }
-            (sum.iter().sum::<f64>(), count.iter().sum::<f64>())
-        })
-    };
-    sum_blocks(y.len(), 2, part, |a, b| {
-        a.0 += b.0;
-        a.1 += b.1;
-    })
+    sum_blocks(
+        y.len(),
+        2,
+        |rows| block_above(&y[rows], t),
+        |a, b| {
+            a.0 += b.0;
+            a.1 += b.1;
+        },
+    )
     .unwrap_or((0.0, 0.0))
+}
+
+wide! {
+    fn block_above<'w>(y: &'w [f64], t: f64) -> (f64, f64) {
+        let (mut sum, mut count) = ([0.0; LANES], [0.0; LANES]);
+        let chunks = y.chunks_exact(LANES);
+        let rest = chunks.remainder();
+        for chunk in chunks {
+            for k in 0..LANES {
+                let x = chunk[k] - t;
+                let inside = if x > 0.0 { 1.0 } else { 0.0 };
+                sum[k] += x * inside;
+                count[k] += inside;
+            }
+        }
+        for &y in rest {
+            if y > t {
+                sum[0] += y - t;
+                count[0] += 1.0;
+            }
+        }
+        (sum.iter().sum::<f64>(), count.iter().sum::<f64>())
+    }
+}
+
+wide! {
+    /// `[y - t]_+`.
+    fn cut<'w>(y: &'w mut [f64], t: f64) {
+        for x in y.iter_mut() {
+            *x = (*x - t).max(0.0);
+        }
+    }
 }
 
 /// Projects [`LANES`] vectors at once; entry `j` of lane `k` is `y[j][k]`.

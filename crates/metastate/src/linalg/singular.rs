@@ -13,7 +13,7 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Mat, small, thin};
+use super::{Mat, small, thin, wide};
 
 /// Both products of a matrix with blocks of vectors.
 pub trait Products: Sync {
@@ -313,10 +313,8 @@ impl Basis {
     fn along(&self, x: &Mat) -> Vec<f64> {
         let m = self.len();
         let part = |range: std::ops::Range<usize>| {
-            pulp::Arch::new().dispatch(|| {
-                let x = &x.as_slice()[range.clone()];
-                (0..m).map(|k| wide_dot(&self.vectors.row(k)[range.clone()], x)).collect::<Vec<f64>>()
-            })
+            let x = &x.as_slice()[range.clone()];
+            (0..m).map(|k| wide_dot(&self.vectors.row(k)[range.clone()], x)).collect::<Vec<f64>>()
         };
         let add = |a: &mut Vec<f64>, b: Vec<f64>| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         thin::sum_blocks(x.rows(), 2 * m, part, add).unwrap_or_else(|| vec![0.0; m])
@@ -327,11 +325,7 @@ impl Basis {
         let work = 2 * x.rows() * along.len();
         thin::for_each_chunk_mut(x.as_mut_slice(), thin::BLOCK, work, |block, x| {
             let range = block * thin::BLOCK..block * thin::BLOCK + x.len();
-            pulp::Arch::new().dispatch(|| {
-                for (k, h) in which.clone().zip(along) {
-                    x.iter_mut().zip(&self.vectors.row(k)[range.clone()]).for_each(|(x, q)| *x -= h * q);
-                }
-            });
+            which.clone().zip(along).for_each(|(k, h)| subtract(x, *h, &self.vectors.row(k)[range.clone()]));
         });
     }
 
@@ -345,7 +339,7 @@ impl Basis {
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    thin::sum_blocks(a.len(), 2, |r| pulp::Arch::new().dispatch(|| wide_dot(&a[r.clone()], &b[r.clone()])), |a, b| *a += b).unwrap_or(0.0)
+    thin::sum_blocks(a.len(), 2, |r| wide_dot(&a[r.clone()], &b[r]), |a, b| *a += b).unwrap_or(0.0)
 }
 
 fn norm(x: &Mat) -> f64 {
@@ -356,18 +350,26 @@ fn divide(x: &mut Mat, by: f64) {
     x.as_mut_slice().iter_mut().for_each(|x| *x /= by);
 }
 
-/// `<a, b>` in sixteen interleaved sums.
-#[inline(always)]
-fn wide_dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 16];
-    let (mut x, mut y) = (a.chunks_exact(16), b.chunks_exact(16));
-    for (p, q) in (&mut x).zip(&mut y) {
-        for k in 0..16 {
-            sums[k] += p[k] * q[k];
+wide! {
+    /// `<a, b>` in sixteen interleaved sums.
+    fn wide_dot<'w>(a: &'w [f64], b: &'w [f64]) -> f64 {
+        let mut sums = [0.0; 16];
+        let (mut x, mut y) = (a.chunks_exact(16), b.chunks_exact(16));
+        for (p, q) in (&mut x).zip(&mut y) {
+            for k in 0..16 {
+                sums[k] += p[k] * q[k];
+            }
         }
+        let tail: f64 = x.remainder().iter().zip(y.remainder()).map(|(p, q)| p * q).sum();
+        sums.iter().sum::<f64>() + tail
     }
-    let tail: f64 = x.remainder().iter().zip(y.remainder()).map(|(p, q)| p * q).sum();
-    sums.iter().sum::<f64>() + tail
+}
+
+wide! {
+    /// `x - h q`.
+    fn subtract<'w>(x: &'w mut [f64], h: f64, q: &'w [f64]) {
+        x.iter_mut().zip(q).for_each(|(x, q)| *x -= h * q);
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::Mat;
+use super::{Mat, wide};
 
 /// Rows in a block of parallel work. A constant: changing it with the machine would change the last digits.
 pub const BLOCK: usize = 512;
@@ -134,10 +134,10 @@ pub fn weighted_gram(a: &Mat, w: &[f64]) -> Mat {
     sum_blocks(a.rows(), 2 * s * s, part, add_mat).unwrap_or_else(|| Mat::zeros(s, s))
 }
 
-/// For a handful of columns the call into a general product costs more than the product.
-fn small_cross_gram(a: &Mat, b: &Mat, w: Option<&[f64]>, rows: Range<usize>, out: &mut Mat) {
-    let (s, t) = (a.cols(), b.cols());
-    pulp::Arch::new().dispatch(|| {
+wide! {
+    /// For a handful of columns the call into a general product costs more than the product.
+    fn small_cross_gram<'w>(a: &'w Mat, b: &'w Mat, w: Option<&'w [f64]>, rows: Range<usize>, out: &'w mut Mat) {
+        let (s, t) = (a.cols(), b.cols());
         let out = out.as_mut_slice();
         for i in rows {
             let (x, y) = (a.row(i), b.row(i));
@@ -149,7 +149,7 @@ fn small_cross_gram(a: &Mat, b: &Mat, w: Option<&[f64]>, rows: Range<usize>, out
                 }
             }
         }
-    });
+    }
 }
 
 fn view_mut(m: &mut Mat) -> MatMut<'_, f64> {
@@ -167,16 +167,21 @@ pub fn product(a: &Mat, b: &Mat, out: &mut Mat) {
     for_each_chunk_mut(out.as_mut_slice(), BLOCK * t, 2 * a.rows() * s * t, |block, chunk| {
         let rows = block * BLOCK..block * BLOCK + chunk.len() / t;
         if s * t <= 256 {
-            pulp::Arch::new().dispatch(|| {
-                for (i, out) in rows.zip(chunk.chunks_exact_mut(t)) {
-                    row_times(a.row(i), b, out);
-                }
-            });
+            small_product(a, b, rows, chunk);
         } else {
             let out = MatMut::from_row_major_slice_mut(chunk, rows.len(), t);
             matmul(out, Accum::Replace, rows_view(a, rows), view(b), 1.0, Par::Seq);
         }
     });
+}
+
+wide! {
+    /// `rows` of `A B`, for a handful of columns.
+    fn small_product<'w>(a: &'w Mat, b: &'w Mat, rows: Range<usize>, out: &'w mut [f64]) {
+        for (i, out) in rows.zip(out.chunks_exact_mut(b.cols())) {
+            row_times(a.row(i), b, out);
+        }
+    }
 }
 
 /// `out = x^T B` for one short row.

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use super::palm::{project_columns, project_rows};
 use super::{LocalSolver, Sweep};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes_scaled};
-use crate::linalg::{Mat, small, thin};
+use crate::linalg::{Mat, small, thin, wide};
 use crate::solve::kkt::Products;
 use crate::solve::problem::{Factors, Problem, diagonal_roots, regularizer};
 
@@ -138,23 +138,26 @@ impl LocalSolver for Fast {
 
 /// `out = (b - sum_{k != j} a_k V_k) * scale`, the unconstrained minimiser for column j.
 fn residual_column(out: &mut [f64], b: &[f64], vt: &Mat, a: &[f64], j: usize, scale: f64) {
-    let arch = pulp::Arch::new();
     let work = 2 * out.len() * a.len();
     thin::for_each_chunk_mut(out, 4 * thin::BLOCK, work, |block, out| {
-        let start = block * 4 * thin::BLOCK;
+        residual_part(out, block * 4 * thin::BLOCK, b, vt, a, j, scale);
+    });
+}
+
+wide! {
+    /// The entries of it from `start` on.
+    fn residual_part<'w>(out: &'w mut [f64], start: usize, b: &'w [f64], vt: &'w Mat, a: &'w [f64], j: usize, scale: f64) {
         let span = start..start + out.len();
-        arch.dispatch(|| {
-            out.copy_from_slice(&b[span.clone()]);
-            for (k, &ak) in a.iter().enumerate() {
-                if k != j && ak != 0.0 {
-                    for (o, v) in out.iter_mut().zip(&vt.row(k)[span.clone()]) {
-                        *o -= ak * v;
-                    }
+        out.copy_from_slice(&b[span.clone()]);
+        for (k, &ak) in a.iter().enumerate() {
+            if k != j && ak != 0.0 {
+                for (o, v) in out.iter_mut().zip(&vt.row(k)[span.clone()]) {
+                    *o -= ak * v;
                 }
             }
-            out.iter_mut().for_each(|o| *o *= scale);
-        });
-    });
+        }
+        out.iter_mut().for_each(|o| *o *= scale);
+    }
 }
 
 /// The U-block: rows in groups of [`LANES`], each lane one row.
@@ -166,18 +169,24 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
     let v_norms = diagonal_roots(&products.g);
     // G has no negative entry, so G <= diag(row sums): a step size of its own for every entry of every row.
     let reach: Vec<f64> = (0..s).map(|j| products.g.row(j).iter().sum()).collect();
-    let arch = pulp::Arch::new();
     for _ in 0..ROUNDS {
         let u_norms = thin::column_norms(&x.u);
         let ridge: Vec<f64> = (0..s).map(|j| problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).collect();
         let work = 2 * INNER_STEPS * s * s * problem.states();
         thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
-            let mut lanes = RowLanes::new(s);
-            for (group, rows) in rows.chunks_mut(LANES * s).enumerate() {
-                let first = block * thin::BLOCK + group * LANES;
-                arch.dispatch(|| lanes.solve(rows, first, products, &problem.xi2, &ridge, &reach));
-            }
+            solve_rows(rows, block * thin::BLOCK, products, &problem.xi2, &ridge, &reach);
         });
+    }
+}
+
+wide! {
+    /// The rows from `first` on.
+    fn solve_rows<'w>(rows: &'w mut [f64], first: usize, products: &'w Products, xi2: &'w [f64], ridge: &'w [f64], reach: &'w [f64]) {
+        let s = ridge.len();
+        let mut lanes = RowLanes::new(s);
+        for (group, rows) in rows.chunks_mut(LANES * s).enumerate() {
+            lanes.solve(rows, first + group * LANES, products, xi2, ridge, reach);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::{LocalSolver, Sweep};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes};
-use crate::linalg::{Mat, thin};
+use crate::linalg::{Mat, thin, wide};
 use crate::solve::kkt::Products;
 use crate::solve::problem::{Factors, Problem, diagonal_roots, regularizer};
 
@@ -256,27 +256,28 @@ fn change_pairs(next: &Mat, current: &Mat, gradient_next: &Mat, gradient: &Mat) 
 /// Each row onto the simplex, eight rows at a time.
 pub(crate) fn project_rows(m: &mut Mat) {
     let s = m.cols();
-    let arch = pulp::Arch::new();
     let work = 16 * m.as_slice().len();
-    thin::for_each_chunk_mut(m.as_mut_slice(), thin::BLOCK * s, work, |_, rows| {
+    thin::for_each_chunk_mut(m.as_mut_slice(), thin::BLOCK * s, work, |_, rows| project_some_rows(rows, s));
+}
+
+wide! {
+    fn project_some_rows<'w>(rows: &'w mut [f64], s: usize) {
         let mut lanes: Vec<Lane> = vec![[0.0; LANES]; s];
         for group in rows.chunks_mut(LANES * s) {
-            arch.dispatch(|| {
-                let present = group.len() / s;
-                for (j, lane) in lanes.iter_mut().enumerate() {
-                    for k in 0..LANES {
-                        lane[k] = group[k.min(present - 1) * s + j];
-                    }
+            let present = group.len() / s;
+            for (j, lane) in lanes.iter_mut().enumerate() {
+                for k in 0..LANES {
+                    lane[k] = group[k.min(present - 1) * s + j];
                 }
-                project_lanes(&mut lanes);
-                for k in 0..present {
-                    for (j, lane) in lanes.iter().enumerate() {
-                        group[k * s + j] = lane[k];
-                    }
+            }
+            project_lanes(&mut lanes);
+            for k in 0..present {
+                for (j, lane) in lanes.iter().enumerate() {
+                    group[k * s + j] = lane[k];
                 }
-            });
+            }
         }
-    });
+    }
 }
 
 /// Each column onto the simplex.

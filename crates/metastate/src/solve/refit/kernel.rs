@@ -1,8 +1,10 @@
 //! The inner loop of the likelihood: for one state, `p_j = sum_k own_k other_jk` and `sum_j (n_j / p_j) other_j`, in one look at each
-//! entry. Rows are padded with zeros to a multiple of four numbers, and the common widths are compiled with their sums in
-//! registers.
+//! entry but for the second use of the same few rows. Rows are padded with zeros to a multiple of four numbers, and the common widths are
+//! compiled with their sums in registers.
 
-use crate::linalg::{Csr, Mat};
+use pulp::Simd;
+
+use crate::linalg::{Csr, Mat, multiply_add};
 
 /// Numbers in a lane of the padding.
 const LANE: usize = 4;
@@ -31,142 +33,182 @@ impl Padded {
     }
 }
 
-/// `sum n ln p` with few logarithms: exponents are added up, and mantissas (in [1, 2)) multiplied, n times where n is a small
-/// whole number, until their product is large.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LogSum {
-    sum: f64,
-    exponents: f64,
-    product: f64,
-}
+/// Entries of a row that are treated together: their rows of the other factor stay in the nearest cache between the two looks at them.
+const CHUNK: usize = 32;
 
-/// Counts up to this one go into the product: `2^64` times the limit is still finite.
-const SMALL_COUNT: f64 = 64.0;
-
-impl LogSum {
-    pub fn new() -> Self {
-        LogSum { sum: 0.0, exponents: 0.0, product: 1.0 }
-    }
-
-    /// `p` is at least [`LEAST`], so it is no subnormal number.
-    #[inline(always)]
-    pub fn add(&mut self, n: f64, p: f64) {
-        let bits = p.to_bits();
-        let exponent = (bits >> 52) as i64 - 1023;
-        let mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
-        self.exponents += n * exponent as f64;
-        if n == 1.0 {
-            self.product *= mantissa;
-        } else if n <= SMALL_COUNT && n.fract() == 0.0 {
-            let (mut left, mut power) = (n as u32, mantissa);
-            while left > 0 {
-                if left & 1 == 1 {
-                    self.product *= power;
-                }
-                power *= power;
-                left >>= 1;
-            }
-        } else {
-            self.sum += n * mantissa.ln();
-        }
-        if self.product > 1e200 {
-            self.sum += self.product.ln();
-            self.product = 1.0;
-        }
-    }
-
-    pub fn total(self) -> f64 {
-        self.sum + self.product.ln() + self.exponents * std::f64::consts::LN_2
-    }
-}
-
-/// For row `i` of `counts`: `into = sum_j (n_ij / p_ij) other_j`, and `n_ij ln p_ij` into `log` where that is wanted.
+/// For row `i` of `counts`: `into = sum_j (n_ij / p_ij) other_j`; returns `sum_j n_ij ln p_ij` where that is wanted.
 #[inline(always)]
-pub(super) fn gather(counts: &Csr, i: usize, own: &[f64], other: &[f64], into: &mut [f64], log: Option<&mut LogSum>) {
+pub(super) fn gather<S: Simd>(counts: &Csr, i: usize, own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
     let (columns, values) = counts.row(i);
     match own.len() {
-        4 => gather_fixed::<4>(columns, values, own, other, into, log),
-        8 => gather_fixed::<8>(columns, values, own, other, into, log),
-        12 => gather_fixed::<12>(columns, values, own, other, into, log),
-        16 => gather_fixed::<16>(columns, values, own, other, into, log),
-        20 => gather_fixed::<20>(columns, values, own, other, into, log),
-        24 => gather_fixed::<24>(columns, values, own, other, into, log),
-        28 => gather_fixed::<28>(columns, values, own, other, into, log),
-        32 => gather_fixed::<32>(columns, values, own, other, into, log),
-        _ => gather_any(columns, values, own, other, into, log),
+        4 => gather_fixed::<S, 4>(columns, values, own, other, into, log),
+        8 => gather_fixed::<S, 8>(columns, values, own, other, into, log),
+        12 => gather_fixed::<S, 12>(columns, values, own, other, into, log),
+        16 => gather_fixed::<S, 16>(columns, values, own, other, into, log),
+        20 => gather_fixed::<S, 20>(columns, values, own, other, into, log),
+        24 => gather_fixed::<S, 24>(columns, values, own, other, into, log),
+        28 => gather_fixed::<S, 28>(columns, values, own, other, into, log),
+        32 => gather_fixed::<S, 32>(columns, values, own, other, into, log),
+        _ => gather_any::<S>(columns, values, own, other, into, log),
     }
 }
 
 #[inline(always)]
-fn gather_fixed<const W: usize>(
-    columns: &[u32],
-    values: &[f64],
-    own: &[f64],
-    other: &[f64],
-    into: &mut [f64],
-    mut log: Option<&mut LogSum>,
-) {
+fn gather_fixed<S: Simd, const W: usize>(columns: &[u32], values: &[f64], own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
     let mut x = [0.0; W];
     x.copy_from_slice(own);
     let mut sum = [0.0; W];
-    for (&j, &n) in columns.iter().zip(values) {
-        let start = j as usize * W;
-        let y = &other[start..start + W];
-        let mut lanes = [0.0; LANE];
-        for c in 0..W / LANE {
-            for k in 0..LANE {
-                lanes[k] += x[c * LANE + k] * y[c * LANE + k];
+    let mut logs = [0.0; LANE];
+    let row = |j: u32| &other[j as usize * W..(j as usize + 1) * W];
+    for (columns, values) in columns.chunks(CHUNK).zip(values.chunks(CHUNK)) {
+        let mut p = [1.0; CHUNK];
+        for (p, &j) in p.iter_mut().zip(columns) {
+            *p = dot::<S>(&x, row(j));
+        }
+        let ratios = divide::<S>(values, &p, log.then_some(&mut logs));
+        for (ratio, &j) in ratios.iter().zip(columns) {
+            let y = row(j);
+            for k in 0..W {
+                sum[k] = multiply_add::<S>(*ratio, y[k], sum[k]);
             }
-        }
-        let p = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).max(LEAST);
-        if let Some(log) = log.as_deref_mut() {
-            log.add(n, p);
-        }
-        let ratio = n / p;
-        for k in 0..W {
-            sum[k] += ratio * y[k];
         }
     }
     into.copy_from_slice(&sum);
+    (logs[0] + logs[1]) + (logs[2] + logs[3])
 }
 
 /// The same for any width.
 #[inline(always)]
-fn gather_any(columns: &[u32], values: &[f64], own: &[f64], other: &[f64], into: &mut [f64], mut log: Option<&mut LogSum>) {
+fn gather_any<S: Simd>(columns: &[u32], values: &[f64], own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
     let w = own.len();
     into.fill(0.0);
-    for (&j, &n) in columns.iter().zip(values) {
-        let y = &other[j as usize * w..(j as usize + 1) * w];
-        let mut lanes = [0.0; LANE];
-        for (x, y) in own.chunks_exact(LANE).zip(y.chunks_exact(LANE)) {
+    let mut logs = [0.0; LANE];
+    let row = |j: u32| &other[j as usize * w..(j as usize + 1) * w];
+    for (columns, values) in columns.chunks(CHUNK).zip(values.chunks(CHUNK)) {
+        let mut p = [1.0; CHUNK];
+        for (p, &j) in p.iter_mut().zip(columns) {
+            *p = dot::<S>(own, row(j));
+        }
+        let ratios = divide::<S>(values, &p, log.then_some(&mut logs));
+        for (ratio, &j) in ratios.iter().zip(columns) {
+            into.iter_mut().zip(row(j)).for_each(|(o, y)| *o = multiply_add::<S>(*ratio, *y, *o));
+        }
+    }
+    (logs[0] + logs[1]) + (logs[2] + logs[3])
+}
+
+/// `<x, y>` over a whole number of lanes.
+#[inline(always)]
+fn dot<S: Simd>(x: &[f64], y: &[f64]) -> f64 {
+    let mut lanes = [0.0; LANE];
+    for (x, y) in x.chunks_exact(LANE).zip(y.chunks_exact(LANE)) {
+        for k in 0..LANE {
+            lanes[k] = multiply_add::<S>(x[k], y[k], lanes[k]);
+        }
+    }
+    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+}
+
+/// `n / p` for a chunk, no p below [`LEAST`]; `n ln p` is added to `logs`. Entries beyond the last have n = 0 and p = 1.
+#[inline(always)]
+fn divide<S: Simd>(values: &[f64], p: &[f64; CHUNK], logs: Option<&mut [f64; LANE]>) -> [f64; CHUNK] {
+    let mut n = [0.0; CHUNK];
+    n[..values.len()].copy_from_slice(values);
+    let mut ratios = [0.0; CHUNK];
+    for k in 0..CHUNK {
+        ratios[k] = n[k] / p[k].max(LEAST);
+    }
+    if let Some(logs) = logs {
+        for c in 0..CHUNK / LANE {
             for k in 0..LANE {
-                lanes[k] += x[k] * y[k];
+                logs[k] += n[c * LANE + k] * ln::<S>(p[c * LANE + k].max(LEAST));
             }
         }
-        let p = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).max(LEAST);
-        if let Some(log) = log.as_deref_mut() {
-            log.add(n, p);
-        }
-        let ratio = n / p;
-        into.iter_mut().zip(y).for_each(|(o, y)| *o += ratio * y);
     }
+    ratios
+}
+
+/// `ln p` without a branch, for p neither zero nor subnormal, so that several are taken at once:
+/// `p = 2^e m` with m in `[1/sqrt 2, sqrt 2)`, and `ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...)` with `s = (m - 1) / (m + 1)`. As
+/// `s^2 < 0.0295`, ten terms leave less than rounding.
+#[inline(always)]
+fn ln<S: Simd>(p: f64) -> f64 {
+    const ONE: u64 = 1023 << 52;
+    const MANTISSA: u64 = (1 << 52) - 1;
+    /// `1 / sqrt 2` as bits: numbers from there up to twice it have exponent 0 after it is taken off.
+    const LOW: u64 = 0x3fe6_a09e_667f_3bcd;
+    /// `2^52 + 2^51`: as bits, whole numbers in its last places are exact.
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let shifted = p.to_bits().wrapping_sub(LOW).wrapping_add(ONE);
+    // The exponent, biased by 1023, in the low bits of a number of known size.
+    let e = f64::from_bits((shifted >> 52) + MAGIC.to_bits()) - MAGIC - 1023.0;
+    let m = f64::from_bits((shifted & MANTISSA) + LOW);
+    let s = (m - 1.0) / (m + 1.0);
+    let s2 = s * s;
+    let mut series = 1.0 / 19.0;
+    for k in [17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0] {
+        series = multiply_add::<S>(series, s2, 1.0 / k);
+    }
+    e * std::f64::consts::LN_2 + 2.0 * s * series
 }
 
 #[cfg(test)]
 mod tests {
-    use super::LogSum;
+    use pulp::Scalar;
+
+    use super::*;
+    use crate::linalg::wide;
+
+    wide! {
+        fn gather_wide<'w, S>(counts: &'w Csr, own: &'w [f64], other: &'w [f64], into: &'w mut [f64]) -> f64 {
+            gather::<S>(counts, 0, own, other, into, true)
+        }
+    }
 
     #[test]
-    fn the_sum_of_logarithms_is_exact_to_rounding() {
+    fn the_logarithm_is_exact_to_rounding() {
         let mut seed = 1u64;
-        let (mut log, mut plain) = (LogSum::new(), 0.0);
-        for k in 0..20_000 {
+        for k in 0..200_000 {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let p = ((seed >> 11) as f64 / (1u64 << 53) as f64).powi(1 + k % 20).max(1e-300);
-            let n = [1.0, 2.0, 63.0, 64.0, 65.0, 0.25, 1.5, 1e6][(k % 8) as usize];
-            log.add(n, p);
-            plain += n * p.ln();
+            let near = 1.0 + (p - 0.5) * 1e-3;
+            for x in [p, near, 1.0 / p] {
+                assert!(
+                    (ln::<Scalar>(x) - x.ln()).abs() <= 4.0 * f64::EPSILON * x.ln().abs().max(1e-3),
+                    "{x} {} {}",
+                    ln::<Scalar>(x),
+                    x.ln()
+                );
+            }
         }
-        assert!((log.total() / plain - 1.0).abs() < 1e-12, "{} {plain}", log.total());
+        let edges = [1.0, LEAST, f64::MIN_POSITIVE, f64::MAX, 0.5, 2.0, std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2];
+        edges.iter().for_each(|x| assert!((ln::<Scalar>(*x) - x.ln()).abs() <= 1e-15 * x.ln().abs(), "{x}"));
+    }
+
+    #[test]
+    fn a_row_of_any_width_and_length_is_gathered() {
+        for (width, entries) in [(4, 0), (4, 1), (20, 31), (24, 32), (32, 33), (36, 100)] {
+            let own: Vec<f64> = (0..width).map(|k| 0.1 + k as f64).collect();
+            let other: Vec<f64> = (0..entries * width).map(|k| 0.01 + (k % 17) as f64).collect();
+            let columns: Vec<u32> = (0..entries as u32).rev().collect();
+            let values: Vec<f64> = (0..entries).map(|k| 1.0 + (k % 5) as f64).collect();
+            let (mut into, mut wanted, mut log) = (vec![0.0; width], vec![0.0; width], 0.0);
+            for (&j, n) in columns.iter().zip(&values) {
+                let y = &other[j as usize * width..(j as usize + 1) * width];
+                let p: f64 = own.iter().zip(y).map(|(a, b)| a * b).sum();
+                log += n * p.ln();
+                wanted.iter_mut().zip(y).for_each(|(w, y)| *w += n / p * y);
+            }
+            let mut triplets: Vec<(u32, u32, f64)> = columns.iter().zip(&values).map(|(&j, &n)| (0, j, n)).collect();
+            triplets.sort_by_key(|t| t.1);
+            let counts = Csr::from_triplets(1, entries.max(1), &triplets).unwrap();
+            let plain = gather::<Scalar>(&counts, 0, &own, &other, &mut into, true);
+            let mut again = vec![0.0; width];
+            let wide = gather_wide(&counts, &own, &other, &mut again);
+            for (found, into) in [(plain, into), (wide, again)] {
+                assert!((found - log).abs() <= 1e-12 * log.abs(), "{found} {log}");
+                assert!(into.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs()), "{into:?} {wanted:?}");
+            }
+        }
     }
 }

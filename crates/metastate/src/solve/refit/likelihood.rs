@@ -15,13 +15,15 @@
 //! than at the last plain point that was measured, so L never falls. A pass costs `O(nnz s)`, allocates nothing, and gives the same
 //! bits for any number of threads.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::kernel::{LogSum, Padded, gather};
+use super::kernel::{Padded, gather};
 use super::observed::Observed;
 use crate::error::{Error, Result};
 use crate::linalg::thin::BLOCK;
-use crate::linalg::{Mat, thin};
+use crate::linalg::{Mat, thin, wide};
 use crate::solve::problem::Factors;
 
 /// Share of the start that is replaced by `a` and `m`: a zero would stay zero for ever.
@@ -262,86 +264,25 @@ impl<'a> Pass<'a> {
     }
 
     fn update_u(&mut self, x: &mut Point) {
-        let (observed, mass, prior, width, cols) = (self.observed, &self.mass, self.prior, x.u.width, x.u.cols);
-        let v = &x.v.data;
-        let arch = pulp::Arch::new();
+        let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.u.width);
+        let v = &x.v;
         let blocks = x.u.data.par_chunks_mut(BLOCK * width).zip(self.block_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| {
-            arch.dispatch(|| {
-                let mut log = LogSum::new();
-                let mut prior_value = 0.0;
-                let mut room = Room::default();
-                let gathered = room.of(width);
-                for (k, row) in rows.chunks_exact_mut(width).enumerate() {
-                    gather(&observed.by_row, block * BLOCK + k, row, v, gathered, Some(&mut log));
-                    if prior > 0.0 {
-                        prior_value += row[..cols].iter().zip(mass).map(|(u, a)| a * u.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
-                    }
-                    let mut sum = 0.0;
-                    for ((g, u), a) in gathered.iter_mut().zip(row.iter()).zip(mass) {
-                        *g = *u * *g + prior * a;
-                        sum += *g;
-                    }
-                    // A state that was never left says nothing of itself and stays as it is.
-                    if sum > 0.0 && sum.is_finite() {
-                        row.iter_mut().zip(gathered.iter()).for_each(|(u, g)| *u = g / sum);
-                    }
-                }
-                *value = (log.total(), prior_value);
-            });
-        });
+        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, observed, mass, prior));
     }
 
     fn update_v(&mut self, x: &mut Point) {
-        let (observed, mass, width, cols) = (self.observed, &self.mass, x.v.width, x.v.cols);
-        let prior = self.prior * observed.states() as f64;
-        let u = &x.u.data;
-        let arch = pulp::Arch::new();
+        let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.v.width);
+        let u = &x.u;
         let blocks = x.v.data.par_chunks_mut(BLOCK * width).zip(self.block_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| {
-            arch.dispatch(|| {
-                let mut prior_value = 0.0;
-                let mut room = Room::default();
-                let gathered = room.of(width);
-                for (k, row) in rows.chunks_exact_mut(width).enumerate() {
-                    let j = block * BLOCK + k;
-                    gather(&observed.by_column, j, row, u, gathered, None);
-                    let m = observed.marginal[j];
-                    if prior > 0.0 {
-                        prior_value += m * row[..cols].iter().zip(mass).map(|(v, a)| a * v.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
-                    }
-                    for ((v, g), a) in row.iter_mut().zip(gathered.iter()).zip(mass) {
-                        *v = *v * g + prior * a * m;
-                    }
-                }
-                *value = (0.0, prior_value);
-            });
-        });
+        blocks.for_each(|(block, (rows, value))| *value = (0.0, update_rows_of_v(rows, block * BLOCK, u, observed, mass, prior)));
         sum_columns(&x.v, &mut self.block_sums, &mut self.sums);
         divide_columns(&mut x.v, &self.sums);
     }
 
     /// `sum n ln p` and the prior's part of L.
     fn value(&self, x: &Point) -> (f64, f64) {
-        let (observed, width, cols) = (self.observed, x.u.width, x.u.cols);
-        let (d, mass) = (observed.states(), &self.mass);
-        let part = |range: std::ops::Range<usize>| {
-            let (mut log, mut prior) = (LogSum::new(), 0.0);
-            let mut ignored = vec![0.0; width];
-            for i in range {
-                let u = &x.u.data[i * width..(i + 1) * width];
-                gather(&observed.by_row, i, u, &x.v.data, &mut ignored, Some(&mut log));
-                if self.prior > 0.0 {
-                    let v = &x.v.data[i * width..(i + 1) * width];
-                    let weight = d as f64 * observed.marginal[i];
-                    for k in 0..cols {
-                        prior += mass[k] * (u[k].max(f64::MIN_POSITIVE).ln() + weight * v[k].max(f64::MIN_POSITIVE).ln());
-                    }
-                }
-            }
-            (log.total(), self.prior * prior)
-        };
-        thin::sum_blocks(d, 64 * width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1)).unwrap_or((0.0, 0.0))
+        let part = |rows| value_of_rows(rows, x, self.observed, &self.mass, self.prior);
+        thin::sum_blocks(self.observed.states(), 64 * x.u.width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1)).unwrap_or((0.0, 0.0))
     }
 
     /// `x0 - 2 alpha r + alpha^2 w` with `r = x1 - x0`, `w = (x2 - x1) - r`, `alpha = -|r| / |w|`, made feasible, into `x1`. False when
@@ -391,6 +332,89 @@ impl<'a> Pass<'a> {
         sum_columns(&x1.v, &mut self.block_sums, &mut self.sums);
         divide_columns(&mut x1.v, &self.sums);
         true
+    }
+}
+
+wide! {
+    /// The rows of U from `first` on, in place; `sum n ln p` and `sum a_k ln u_ik` where they began.
+    fn update_rows_of_u<'w, S>(
+        rows: &'w mut [f64],
+        first: usize,
+        v: &'w Padded,
+        observed: &'w Observed,
+        mass: &'w [f64],
+        prior: f64,
+    ) -> (f64, f64) {
+        let (mut log, mut prior_value) = (0.0, 0.0);
+        let mut room = Room::default();
+        let gathered = room.of(v.width);
+        for (k, row) in rows.chunks_exact_mut(v.width).enumerate() {
+            log += gather::<S>(&observed.by_row, first + k, row, &v.data, gathered, true);
+            if prior > 0.0 {
+                prior_value += row[..v.cols].iter().zip(mass).map(|(u, a)| a * u.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
+            }
+            let mut sum = 0.0;
+            for ((g, u), a) in gathered.iter_mut().zip(row.iter()).zip(mass) {
+                *g = *u * *g + prior * a;
+                sum += *g;
+            }
+            // A state that was never left says nothing of itself and stays as it is.
+            if sum > 0.0 && sum.is_finite() {
+                row.iter_mut().zip(gathered.iter()).for_each(|(u, g)| *u = g / sum);
+            }
+        }
+        (log, prior_value)
+    }
+}
+
+wide! {
+    /// The rows of V from `first` on, in place, columns not divided yet; `sum a_k m_j ln v_jk` where they began.
+    fn update_rows_of_v<'w, S>(
+        rows: &'w mut [f64],
+        first: usize,
+        u: &'w Padded,
+        observed: &'w Observed,
+        mass: &'w [f64],
+        prior: f64,
+    ) -> f64 {
+        let mut prior_value = 0.0;
+        let mut room = Room::default();
+        let gathered = room.of(u.width);
+        let strength = prior * observed.states() as f64;
+        for (k, row) in rows.chunks_exact_mut(u.width).enumerate() {
+            let j = first + k;
+            gather::<S>(&observed.by_column, j, row, &u.data, gathered, false);
+            let m = observed.marginal[j];
+            if prior > 0.0 {
+                prior_value += m * row[..u.cols].iter().zip(mass).map(|(v, a)| a * v.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
+            }
+            for ((v, g), a) in row.iter_mut().zip(gathered.iter()).zip(mass) {
+                *v = *v * g + strength * a * m;
+            }
+        }
+        prior_value
+    }
+}
+
+wide! {
+    /// `sum n ln p` and the prior's part of L, over some rows of both factors.
+    fn value_of_rows<'w, S>(rows: Range<usize>, x: &'w Point, observed: &'w Observed, mass: &'w [f64], prior: f64) -> (f64, f64) {
+        let (width, cols) = (x.u.width, x.u.cols);
+        let (mut log, mut prior_value) = (0.0, 0.0);
+        let mut room = Room::default();
+        let ignored = room.of(width);
+        for i in rows {
+            let u = &x.u.data[i * width..(i + 1) * width];
+            log += gather::<S>(&observed.by_row, i, u, &x.v.data, ignored, true);
+            if prior > 0.0 {
+                let v = &x.v.data[i * width..(i + 1) * width];
+                let weight = observed.states() as f64 * observed.marginal[i];
+                for k in 0..cols {
+                    prior_value += mass[k] * (u[k].max(f64::MIN_POSITIVE).ln() + weight * v[k].max(f64::MIN_POSITIVE).ln());
+                }
+            }
+        }
+        (log, prior * prior_value)
     }
 }
 
