@@ -1,13 +1,15 @@
 //! A discretised trajectory against the experts' lumping: refits at a given rank from the penalised solution, from the spectral start
-//! and from random starts, and the rank chosen on blocks of frames.
+//! and from random starts, SVD with k-means and reversible spectral memberships, and the rank chosen on blocks of frames.
 //!
 //! `cargo run --release -p metastate --example protein micro.npy macro.npy [lag [rank [chosen]]]`; the arrays hold one integer a
 //! frame. With a third word the rank is chosen as well.
 
 use std::time::Instant;
 
+use metastate::aggregate::rivals::{self, FittedModel, Method, RivalSettings, Training};
 use metastate::counts::folds::count_blocks;
 use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
+use metastate::solve::score::{Smoothing, score};
 use metastate::solve::select::{SelectSettings, select, select_prior};
 use metastate::solve::{Factors, Problem, Settings, Silent, StopRule, lambda_max, solve, start};
 use metastate::{Chain, CountMode, Counts, Estimate, Folds, Mat, StateIndex, WeightPower, WeightsBy};
@@ -98,6 +100,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             &fit.factors,
             clock.elapsed().as_secs_f64(),
         );
+    }
+    let training = Training::new(counts.csr().clone(), WeightPower::Half)?;
+    let given = RivalSettings { rank, lambda: 0.0, likelihood: refit, seed: 0 };
+    for method in [Method::SvdPartition, Method::Reversible] {
+        let clock = Instant::now();
+        let rival = rivals::fit(method, &training, &given)?;
+        if let FittedModel::Factors(x) = &rival.model {
+            let value = score(rival.score_model(), counts.csr(), counts.csr(), Smoothing::default())?.log_likelihood;
+            report(&format!("{} ({value:.4} a transition)", method.name()), x, clock.elapsed().as_secs_f64());
+        }
     }
     if arguments.len() > 4 {
         let clock = Instant::now();

@@ -7,7 +7,8 @@
 
 use rayon::prelude::*;
 
-use super::refit::{LikelihoodSettings, SpectralFits, likelihood};
+use super::problem::Factors;
+use super::refit::{LikelihoodSettings, SpectralFits, likelihood_watched};
 use super::score::{Model, Score, Smoothing, score};
 use crate::counts::Folds;
 use crate::error::{Error, Result};
@@ -20,7 +21,7 @@ pub struct SelectSettings {
     pub max_rank: usize,
     /// Ranks tried beyond the best before the search ends.
     pub patience: usize,
-    /// Passes of the likelihood at each rank.
+    /// Passes of the likelihood at each rank, up to ten times as many where it still gains (see `compared`).
     pub passes: usize,
     /// Strength of the prior while ranks are compared for the first time.
     pub first_prior: f64,
@@ -229,6 +230,29 @@ fn on_folds(prepared: &[Prepared], f: impl Fn(&Prepared) -> Result<Score> + Sync
     Ok(HeldOut { folds: prepared.par_iter().map(f).collect::<Result<_>>()? })
 }
 
+/// What a fit may still gain a pass when it is compared, in units of `d / n`.
+const NEGLIGIBLE: f64 = 3e-3;
+/// Passes over which that is judged: two extrapolated pairs.
+const JUDGED: usize = 4;
+/// How much longer than asked for a fit may take to get there.
+const LONGEST: usize = 10;
+
+/// The score of the likelihood refit from a start. One meta-state too many is behind by about `d / n` a transition, so a fit is ready to be compared
+/// when what it still gains is little beside that: with few transitions soon, with very many only after hundreds of passes.
+fn compared(fold: &Prepared, start: &Factors, prior: f64, settings: &SelectSettings) -> Result<Score> {
+    let observed = fold.fits.observed();
+    let negligible = NEGLIGIBLE * observed.states() as f64 / observed.transitions();
+    let refit = LikelihoodSettings { prior, max_passes: LONGEST * settings.passes, tolerance: negligible.min(1e-7), accelerate: true };
+    let mut values: Vec<f64> = Vec::new();
+    let goes_on = |passes: usize, value: f64| {
+        values.push(value);
+        let before = values[(values.len() - 1).saturating_sub(JUDGED)];
+        passes < settings.passes || value - before > JUDGED as f64 * negligible
+    };
+    let x = likelihood_watched(observed, start, &refit, goes_on)?.factors;
+    score(Model::LowRank(&x), observed.counts(), fold.held_out, settings.smoothing)
+}
+
 /// Ranks upwards, until `patience` of them in a row were no better than the best before.
 fn try_ranks(
     prepared: &[Prepared],
@@ -237,14 +261,10 @@ fn try_ranks(
     settings: &SelectSettings,
     watch: &mut impl FnMut(usize, f64) -> bool,
 ) -> Result<(Vec<RankScore>, bool)> {
-    let refit = LikelihoodSettings { prior, max_passes: settings.passes, tolerance: 1e-7, accelerate: true };
     let mut ranks: Vec<RankScore> = Vec::new();
     let (max_rank, mut best, mut best_value) = (*tried.end(), *tried.start(), f64::NEG_INFINITY);
     for rank in tried {
-        let held_out = on_folds(prepared, |fold| {
-            let x = fold.fits.likelihood(rank, &refit)?.factors;
-            score(Model::LowRank(&x), fold.fits.observed().counts(), fold.held_out, settings.smoothing)
-        })?;
+        let held_out = on_folds(prepared, |fold| compared(fold, &fold.fits.near(rank)?, prior, settings))?;
         let value = held_out.log_likelihood();
         ranks.push(RankScore { rank, held_out });
         if value > best_value {
@@ -276,16 +296,8 @@ fn try_priors(prepared: &[Prepared], rank: usize, settings: &SelectSettings) -> 
         .priors
         .iter()
         .map(|&prior| {
-            let refit = LikelihoodSettings { prior, max_passes: settings.passes, tolerance: 1e-7, accelerate: true };
-            let folds = prepared
-                .par_iter()
-                .zip(&starts)
-                .map(|(fold, start)| {
-                    let x = likelihood(fold.fits.observed(), start, &refit)?.factors;
-                    score(Model::LowRank(&x), fold.fits.observed().counts(), fold.held_out, settings.smoothing)
-                })
-                .collect::<Result<_>>()?;
-            Ok(PriorScore { prior, held_out: HeldOut { folds } })
+            let scores = prepared.par_iter().zip(&starts).map(|(fold, start)| compared(fold, start, prior, settings));
+            Ok(PriorScore { prior, held_out: HeldOut { folds: scores.collect::<Result<_>>()? } })
         })
         .collect()
 }
