@@ -1,6 +1,6 @@
-//! The inner loop of the likelihood: for one state, `p_j = sum_k own_k other_jk` and `sum_j (n_j / p_j) other_j`, in one look at each
-//! entry but for the second use of the same few rows. Rows are padded with zeros to a multiple of four numbers, and the common widths are
-//! compiled with their sums in registers.
+//! The inner loop of the likelihood: for one state, `p_j = sum_k own_k other_jk` and `sum_j (n_j / p_j) other_j`. A row's entries are taken
+//! in chunks: their probabilities, then quotients and logarithms several at a time, then the sum, while the same rows of the other factor are
+//! near. Rows are padded with zeros to a multiple of four numbers, and the common widths are compiled with their sums in registers.
 
 use pulp::Simd;
 
