@@ -153,17 +153,17 @@ impl Cell {
         let size = |k: &Key| (k.d as f64 / 1000.0).powi(2) * (k.r as f64 / 10.0).max(0.3);
         let simulating = |k: &Key| 1.2e-8 * k.ratio as f64 * (k.d * k.d) as f64;
         match self {
-            Cell::Exact { d, paper_mode: true, .. } => 8.0 * (*d as f64 / 1000.0),
-            Cell::ExactVariant { variant: Variant::SmallThreshold, d, .. } => 4.0 * (*d as f64 / 1000.0),
-            Cell::ExactVariant { d, .. } => 30.0 * (*d as f64 / 1000.0),
-            Cell::Exact { d, .. } => 0.5 * (*d as f64 / 1000.0).powf(1.5),
-            Cell::Path { key, .. } => simulating(key) + 5.0 * size(key),
-            Cell::Palm { key, .. } => simulating(key) + 5.0 * size(key),
-            Cell::PalmPath { key, .. } => simulating(key) + 40.0 * size(key),
-            Cell::Fixed { key, .. } => simulating(key) + 3.0 * size(key),
-            Cell::Default { key, .. } => simulating(key) + 45.0 * size(key) * (key.r as f64 / 10.0).max(0.4),
-            Cell::Taxi { .. } => 15.0,
-            Cell::TaxiDefault { .. } => 30.0,
+            Cell::Exact { d, paper_mode: true, .. } => 4.0 * (*d as f64 / 1000.0),
+            Cell::ExactVariant { variant: Variant::SmallThreshold, d, .. } => 2.0 * (*d as f64 / 1000.0),
+            Cell::ExactVariant { d, .. } => 17.0 * (*d as f64 / 1000.0),
+            Cell::Exact { d, .. } => 0.1 * (*d as f64 / 1000.0).powf(1.5),
+            Cell::Path { key, .. } => simulating(key) + 13.6 * size(key),
+            Cell::Palm { key, .. } => simulating(key) + 5.6 * size(key),
+            Cell::PalmPath { key, .. } => simulating(key) + 70.0 * size(key),
+            Cell::Fixed { key, .. } => simulating(key) + 3.5 * size(key),
+            Cell::Default { key, .. } => simulating(key) + 22.0 * size(key) * (key.r as f64 / 10.0).max(0.4),
+            Cell::Taxi { .. } => 20.0,
+            Cell::TaxiDefault { .. } => 8.0,
             Cell::Trap { .. } => 3.0,
         }
     }
