@@ -5,12 +5,13 @@
 //! a method that is always inlined, and [`wide`] writes the method.
 
 /// `wide! { fn name<'w>(argument: &'w Type, ...) -> Out { ... } }`: an ordinary function to its callers. What its body calls should be
-/// `#[inline(always)]`, too. With `fn name<'w, S>`, S is the set of instructions, for [`multiply_add`].
+/// `#[inline(always)]`, too. With `fn name<'w, S, simd>`, S is the set of instructions and `simd` its token, for sums across a vector: the compiler
+/// chooses narrow vectors for those.
 macro_rules! wide {
     ($(#[$about:meta])* $vis:vis fn $name:ident<$w:lifetime>($($arguments:tt)*) $($rest:tt)*) => {
-        wide! { $(#[$about])* $vis fn $name<$w, S>($($arguments)*) $($rest)* }
+        wide! { $(#[$about])* $vis fn $name<$w, S, _simd>($($arguments)*) $($rest)* }
     };
-    ($(#[$about:meta])* $vis:vis fn $name:ident<$w:lifetime, $simd:ident>($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
+    ($(#[$about:meta])* $vis:vis fn $name:ident<$w:lifetime, $set:ident, $simd:ident>($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$about])*
         $vis fn $name<$w>($($argument: $type),*) $(-> $out)? {
             struct Kernel<$w> {
@@ -20,7 +21,7 @@ macro_rules! wide {
                 type Output = wide!(@output $($out)?);
 
                 #[inline(always)]
-                fn with_simd<$simd: pulp::Simd>(self, _: $simd) -> Self::Output {
+                fn with_simd<$set: pulp::Simd>(self, $simd: $set) -> Self::Output {
                     let Kernel { $($argument),* } = self;
                     $body
                 }

@@ -38,35 +38,45 @@ const CHUNK: usize = 32;
 
 /// For row `i` of `counts`: `into = sum_j (n_ij / p_ij) other_j`; returns `sum_j n_ij ln p_ij` where that is wanted.
 #[inline(always)]
-pub(super) fn gather<S: Simd>(counts: &Csr, i: usize, own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
+pub(super) fn gather<S: Simd>(simd: S, counts: &Csr, i: usize, own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
     let (columns, values) = counts.row(i);
     match own.len() {
-        4 => gather_fixed::<S, 4>(columns, values, own, other, into, log),
-        8 => gather_fixed::<S, 8>(columns, values, own, other, into, log),
-        12 => gather_fixed::<S, 12>(columns, values, own, other, into, log),
-        16 => gather_fixed::<S, 16>(columns, values, own, other, into, log),
-        20 => gather_fixed::<S, 20>(columns, values, own, other, into, log),
-        24 => gather_fixed::<S, 24>(columns, values, own, other, into, log),
-        28 => gather_fixed::<S, 28>(columns, values, own, other, into, log),
-        32 => gather_fixed::<S, 32>(columns, values, own, other, into, log),
-        _ => gather_any::<S>(columns, values, own, other, into, log),
+        4 => gather_fixed::<S, 4>(simd, columns, values, own, other, into, log),
+        8 => gather_fixed::<S, 8>(simd, columns, values, own, other, into, log),
+        12 => gather_fixed::<S, 12>(simd, columns, values, own, other, into, log),
+        16 => gather_fixed::<S, 16>(simd, columns, values, own, other, into, log),
+        20 => gather_fixed::<S, 20>(simd, columns, values, own, other, into, log),
+        24 => gather_fixed::<S, 24>(simd, columns, values, own, other, into, log),
+        28 => gather_fixed::<S, 28>(simd, columns, values, own, other, into, log),
+        32 => gather_fixed::<S, 32>(simd, columns, values, own, other, into, log),
+        _ => gather_any(simd, columns, values, own, other, into, log),
     }
 }
 
 #[inline(always)]
-fn gather_fixed<S: Simd, const W: usize>(columns: &[u32], values: &[f64], own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
+fn gather_fixed<S: Simd, const W: usize>(
+    simd: S,
+    columns: &[u32],
+    values: &[f64],
+    own: &[f64],
+    other: &[f64],
+    into: &mut [f64],
+    log: bool,
+) -> f64 {
     let mut x = [0.0; W];
     x.copy_from_slice(own);
     let mut sum = [0.0; W];
-    let mut logs = [0.0; LANE];
+    let mut logs = 0.0;
     let row = |j: u32| &other[j as usize * W..(j as usize + 1) * W];
     for (columns, values) in columns.chunks(CHUNK).zip(values.chunks(CHUNK)) {
-        let mut p = [1.0; CHUNK];
-        for (p, &j) in p.iter_mut().zip(columns) {
-            *p = dot::<S>(&x, row(j));
+        let mut chunk = Chunk::new(values);
+        for (p, &j) in chunk.p.iter_mut().zip(columns) {
+            *p = dot(simd, &x, row(j));
         }
-        let ratios = divide::<S>(values, &p, log.then_some(&mut logs));
-        for (ratio, &j) in ratios.iter().zip(columns) {
+        if log {
+            logs += chunk.logarithms(simd);
+        }
+        for (ratio, &j) in chunk.ratios().iter().zip(columns) {
             let y = row(j);
             for k in 0..W {
                 sum[k] = multiply_add::<S>(*ratio, y[k], sum[k]);
@@ -74,58 +84,80 @@ fn gather_fixed<S: Simd, const W: usize>(columns: &[u32], values: &[f64], own: &
         }
     }
     into.copy_from_slice(&sum);
-    (logs[0] + logs[1]) + (logs[2] + logs[3])
+    logs
 }
 
 /// The same for any width.
 #[inline(always)]
-fn gather_any<S: Simd>(columns: &[u32], values: &[f64], own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
+fn gather_any<S: Simd>(simd: S, columns: &[u32], values: &[f64], own: &[f64], other: &[f64], into: &mut [f64], log: bool) -> f64 {
     let w = own.len();
     into.fill(0.0);
-    let mut logs = [0.0; LANE];
+    let mut logs = 0.0;
     let row = |j: u32| &other[j as usize * w..(j as usize + 1) * w];
     for (columns, values) in columns.chunks(CHUNK).zip(values.chunks(CHUNK)) {
-        let mut p = [1.0; CHUNK];
-        for (p, &j) in p.iter_mut().zip(columns) {
-            *p = dot::<S>(own, row(j));
+        let mut chunk = Chunk::new(values);
+        for (p, &j) in chunk.p.iter_mut().zip(columns) {
+            *p = dot(simd, own, row(j));
         }
-        let ratios = divide::<S>(values, &p, log.then_some(&mut logs));
-        for (ratio, &j) in ratios.iter().zip(columns) {
+        if log {
+            logs += chunk.logarithms(simd);
+        }
+        for (ratio, &j) in chunk.ratios().iter().zip(columns) {
             into.iter_mut().zip(row(j)).for_each(|(o, y)| *o = multiply_add::<S>(*ratio, *y, *o));
         }
     }
-    (logs[0] + logs[1]) + (logs[2] + logs[3])
+    logs
 }
 
-/// `<x, y>` over a whole number of lanes.
+/// `<x, y>`.
 #[inline(always)]
-fn dot<S: Simd>(x: &[f64], y: &[f64]) -> f64 {
-    let mut lanes = [0.0; LANE];
-    for (x, y) in x.chunks_exact(LANE).zip(y.chunks_exact(LANE)) {
-        for k in 0..LANE {
-            lanes[k] = multiply_add::<S>(x[k], y[k], lanes[k]);
-        }
+fn dot<S: Simd>(simd: S, x: &[f64], y: &[f64]) -> f64 {
+    let ((x, x_rest), (y, y_rest)) = (S::as_simd_f64s(x), S::as_simd_f64s(y));
+    let mut sum = simd.splat_f64s(0.0);
+    for (x, y) in x.iter().zip(y) {
+        sum = simd.mul_add_e_f64s(*x, *y, sum);
     }
-    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    // Nothing is left where four numbers are whole vectors.
+    x_rest.iter().zip(y_rest).fold(simd.reduce_sum_f64s(sum), |sum, (x, y)| multiply_add::<S>(*x, *y, sum))
 }
 
-/// `n / p` for a chunk, no p below [`LEAST`]; `n ln p` is added to `logs`. Entries beyond the last have n = 0 and p = 1.
-#[inline(always)]
-fn divide<S: Simd>(values: &[f64], p: &[f64; CHUNK], logs: Option<&mut [f64; LANE]>) -> [f64; CHUNK] {
-    let mut n = [0.0; CHUNK];
-    n[..values.len()].copy_from_slice(values);
-    let mut ratios = [0.0; CHUNK];
-    for k in 0..CHUNK {
-        ratios[k] = n[k] / p[k].max(LEAST);
+/// Counts and probabilities of some entries; those beyond the last have n = 0 and p = 1.
+struct Chunk {
+    n: [f64; CHUNK],
+    p: [f64; CHUNK],
+}
+
+impl Chunk {
+    #[inline(always)]
+    fn new(values: &[f64]) -> Self {
+        // Most are whole; a copy of known length needs no call.
+        let n = <[f64; CHUNK]>::try_from(values).unwrap_or_else(|_| {
+            let mut n = [0.0; CHUNK];
+            n[..values.len()].copy_from_slice(values);
+            n
+        });
+        Chunk { n, p: [1.0; CHUNK] }
     }
-    if let Some(logs) = logs {
-        for c in 0..CHUNK / LANE {
-            for k in 0..LANE {
-                logs[k] += n[c * LANE + k] * ln::<S>(p[c * LANE + k].max(LEAST));
-            }
+
+    /// `n / p`, no p below [`LEAST`].
+    #[inline(always)]
+    fn ratios(&self) -> [f64; CHUNK] {
+        let mut ratios = [0.0; CHUNK];
+        for k in 0..CHUNK {
+            ratios[k] = self.n[k] / self.p[k].max(LEAST);
         }
+        ratios
     }
-    ratios
+
+    /// `sum n ln p`, no p below [`LEAST`].
+    #[inline(always)]
+    fn logarithms<S: Simd>(&self, simd: S) -> f64 {
+        let mut logarithms = [0.0; CHUNK];
+        for k in 0..CHUNK {
+            logarithms[k] = ln::<S>(self.p[k].max(LEAST));
+        }
+        dot(simd, &self.n, &logarithms)
+    }
 }
 
 /// `ln p` without a branch, for p neither zero nor subnormal, so that several are taken at once:
@@ -160,8 +192,8 @@ mod tests {
     use crate::linalg::wide;
 
     wide! {
-        fn gather_wide<'w, S>(counts: &'w Csr, own: &'w [f64], other: &'w [f64], into: &'w mut [f64]) -> f64 {
-            gather::<S>(counts, 0, own, other, into, true)
+        fn gather_wide<'w, S, simd>(counts: &'w Csr, own: &'w [f64], other: &'w [f64], into: &'w mut [f64]) -> f64 {
+            gather(simd, counts, 0, own, other, into, true)
         }
     }
 
@@ -202,7 +234,7 @@ mod tests {
             let mut triplets: Vec<(u32, u32, f64)> = columns.iter().zip(&values).map(|(&j, &n)| (0, j, n)).collect();
             triplets.sort_by_key(|t| t.1);
             let counts = Csr::from_triplets(1, entries.max(1), &triplets).unwrap();
-            let plain = gather::<Scalar>(&counts, 0, &own, &other, &mut into, true);
+            let plain = gather(Scalar, &counts, 0, &own, &other, &mut into, true);
             let mut again = vec![0.0; width];
             let wide = gather_wide(&counts, &own, &other, &mut again);
             for (found, into) in [(plain, into), (wide, again)] {

@@ -337,7 +337,7 @@ impl<'a> Pass<'a> {
 
 wide! {
     /// The rows of U from `first` on, in place; `sum n ln p` and `sum a_k ln u_ik` where they began.
-    fn update_rows_of_u<'w, S>(
+    fn update_rows_of_u<'w, S, simd>(
         rows: &'w mut [f64],
         first: usize,
         v: &'w Padded,
@@ -349,7 +349,7 @@ wide! {
         let mut room = Room::default();
         let gathered = room.of(v.width);
         for (k, row) in rows.chunks_exact_mut(v.width).enumerate() {
-            log += gather::<S>(&observed.by_row, first + k, row, &v.data, gathered, true);
+            log += gather(simd, &observed.by_row, first + k, row, &v.data, gathered, true);
             if prior > 0.0 {
                 prior_value += row[..v.cols].iter().zip(mass).map(|(u, a)| a * u.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
             }
@@ -369,7 +369,7 @@ wide! {
 
 wide! {
     /// The rows of V from `first` on, in place, columns not divided yet; `sum a_k m_j ln v_jk` where they began.
-    fn update_rows_of_v<'w, S>(
+    fn update_rows_of_v<'w, S, simd>(
         rows: &'w mut [f64],
         first: usize,
         u: &'w Padded,
@@ -383,7 +383,7 @@ wide! {
         let strength = prior * observed.states() as f64;
         for (k, row) in rows.chunks_exact_mut(u.width).enumerate() {
             let j = first + k;
-            gather::<S>(&observed.by_column, j, row, &u.data, gathered, false);
+            gather(simd, &observed.by_column, j, row, &u.data, gathered, false);
             let m = observed.marginal[j];
             if prior > 0.0 {
                 prior_value += m * row[..u.cols].iter().zip(mass).map(|(v, a)| a * v.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
@@ -398,14 +398,14 @@ wide! {
 
 wide! {
     /// `sum n ln p` and the prior's part of L, over some rows of both factors.
-    fn value_of_rows<'w, S>(rows: Range<usize>, x: &'w Point, observed: &'w Observed, mass: &'w [f64], prior: f64) -> (f64, f64) {
+    fn value_of_rows<'w, S, simd>(rows: Range<usize>, x: &'w Point, observed: &'w Observed, mass: &'w [f64], prior: f64) -> (f64, f64) {
         let (width, cols) = (x.u.width, x.u.cols);
         let (mut log, mut prior_value) = (0.0, 0.0);
         let mut room = Room::default();
         let ignored = room.of(width);
         for i in rows {
             let u = &x.u.data[i * width..(i + 1) * width];
-            log += gather::<S>(&observed.by_row, i, u, &x.v.data, ignored, true);
+            log += gather(simd, &observed.by_row, i, u, &x.v.data, ignored, true);
             if prior > 0.0 {
                 let v = &x.v.data[i * width..(i + 1) * width];
                 let weight = observed.states() as f64 * observed.marginal[i];
