@@ -280,17 +280,18 @@ fn path_csv(points: &[Point], choice: &Choice, chosen: usize) -> String {
     out
 }
 
-/// One line a rank, and the two baselines.
+/// One line a rank, and the two baselines; a rank that large data was only looked at roughly for says so.
 fn ranks_csv(choice: &Choice) -> String {
-    let mut out = String::from("model,held_out,standard_error,squared_error,behind_best,behind_standard_error,chosen\n");
+    let mut out = String::from("model,held_out,standard_error,squared_error,behind_best,behind_standard_error,chosen,first_look\n");
     let Some(best) = choice.at(choice.best_rank) else { return out };
-    let mut line = |name: String, h: &HeldOut, chosen: bool| {
+    let yes = |it_is: bool| if it_is { "yes" } else { "" };
+    let mut line = |name: String, h: &HeldOut, chosen: bool, first_look: bool| {
         let (behind, error) = h.behind(&best.held_out);
         let fields = [h.log_likelihood(), h.standard_error(), h.squared_error(), behind, error].map(number).join(",");
-        out += &format!("{name},{fields},{}\n", if chosen { "yes" } else { "" });
+        out += &format!("{name},{fields},{},{}\n", yes(chosen), yes(first_look));
     };
-    choice.ranks.iter().for_each(|r| line(r.rank.to_string(), &r.held_out, r.rank == choice.rank));
-    line("empirical".into(), &choice.empirical.1, false);
-    line("independent".into(), &choice.independent, false);
+    choice.ranks.iter().for_each(|r| line(r.rank.to_string(), &r.held_out, r.rank == choice.rank, r.first_look));
+    line("empirical".into(), &choice.empirical.1, false, false);
+    line("independent".into(), &choice.independent, false, false);
     out
 }

@@ -8,7 +8,7 @@ use metastate::solve::bootstrap::{BootstrapSettings, Resample, assign, bootstrap
 use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
 use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
 use metastate::solve::score::Smoothing;
-use metastate::solve::select::{SelectSettings, select};
+use metastate::solve::select::{SelectSettings, select, select_prior};
 use metastate::solve::{Settings, Silent, StopRule, lambda_max};
 use metastate::{Chain, Csr, Folds};
 
@@ -34,6 +34,34 @@ fn the_planted_rank_is_chosen() {
         assert!(choice.sentence().starts_with(&format!("{r} meta-states:")), "{}", choice.sentence());
         let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| select(&folds, &settings, |_, _| true));
         assert_eq!(choice, again.unwrap(), "the number of threads must not matter");
+    }
+}
+
+#[test]
+fn large_data_are_looked_at_roughly_first() {
+    let counts = planted(760, 3, 7).unwrap().sample_counts(8_000_000, 7).unwrap();
+    assert!(counts.csr().nonzeros() > 500_000);
+    let folds = Folds::of_trips(counts.csr(), 2, 1).unwrap();
+    let choice = select(&folds, &SelectSettings { patience: 1, ..SelectSettings::default() }, |_, _| true).unwrap();
+    assert_eq!(choice.rank, 3, "{}", choice.sentence());
+    let looks: Vec<(usize, bool)> = choice.ranks.iter().map(|r| (r.rank, r.first_look)).collect();
+    assert_eq!(looks, [(1, true), (2, false), (3, false), (4, false)], "the ranks about the chosen one are fitted with care");
+}
+
+#[test]
+fn the_prior_found_uphill_is_the_best_of_all() {
+    for (d, r, ratio, seed) in [(120, 4, 3, 1), (90, 3, 40, 2), (100, 5, 1, 3)] {
+        let counts = planted(d, r, seed).unwrap().sample_counts((ratio * d * d) as u64, seed).unwrap();
+        let folds = Folds::of_trips(counts.csr(), 4, 0).unwrap();
+        let settings = SelectSettings::default();
+        let (found, tried) = select_prior(&folds, r, &settings).unwrap();
+        assert!(tried.windows(2).all(|w| w[0].prior < w[1].prior) && tried.len() < settings.priors.len());
+        let alone = |prior: f64| {
+            let only = SelectSettings { priors: vec![prior], ..SelectSettings::default() };
+            select_prior(&folds, r, &only).unwrap().1[0].held_out.log_likelihood()
+        };
+        let best = settings.priors.iter().copied().max_by(|a, b| alone(*a).total_cmp(&alone(*b)));
+        assert_eq!(Some(found), best, "{d} {r} {ratio}");
     }
 }
 

@@ -1,9 +1,12 @@
 //! How many meta-states, and how strong a prior: chosen by the likelihood of held-out transitions. No truth is used.
 //!
 //! For each rank, and each fold held out in turn: spectral start, least squares and likelihood refit on the other folds, score on this
-//! one. Folds differ from each other far more than models do on one fold, so models are compared fold by fold: rank r is *behind* the
-//! best by the mean of its differences, with the standard error of that mean. The smallest rank that is behind by no more than one
-//! standard error is chosen.
+//! one. Where there are many pairs, a first look with few passes finds about where the best rank lies, and only the ranks there are fitted
+//! with care.
+//!
+//! Folds differ from each other far more than models do on one fold, so models are compared fold by fold: rank r is *behind* the best by the
+//! mean of its differences, with the standard error of that mean. The smallest rank that is behind by no more than one standard error is
+//! chosen.
 
 use rayon::prelude::*;
 
@@ -21,9 +24,10 @@ pub struct SelectSettings {
     pub max_rank: usize,
     /// Ranks tried beyond the best before the search ends.
     pub patience: usize,
-    /// Passes of the likelihood at each rank, up to ten times as many where it still gains (see `compared`).
+    /// Passes of the likelihood at each rank that is fitted with care, up to ten times as many where it still gains;
+    /// a third in the first look at large data.
     pub passes: usize,
-    /// Strength of the prior while ranks are compared for the first time.
+    /// Strength of the prior in the first look, and where the search of the best one begins.
     pub first_prior: f64,
     /// Strengths to choose from.
     pub priors: Vec<f64>,
@@ -84,6 +88,8 @@ pub struct RankScore {
     pub rank: usize,
     /// Scores at this rank.
     pub held_out: HeldOut,
+    /// Whether they come from the first look at large data, with few passes on two folds: the rank is far from the best.
+    pub first_look: bool,
 }
 
 /// A strength of the prior and how it did at the chosen rank.
@@ -104,7 +110,7 @@ pub struct Choice {
     pub prior: f64,
     /// The rank with the best mean score.
     pub best_rank: usize,
-    /// All ranks tried, ascending.
+    /// All ranks tried, ascending; those far below the chosen one with the first prior.
     pub ranks: Vec<RankScore>,
     /// Strengths tried at the chosen rank.
     pub priors: Vec<PriorScore>,
@@ -164,42 +170,47 @@ impl Choice {
 }
 
 /// Ranks below the first choice that are tried again with the prior that suits the data.
-const ROOM_BELOW: usize = 2;
+const ROOM_BELOW: usize = 1;
+/// Pairs from which on the ranks are looked at roughly first: with fewer, fitting all of them with care takes seconds.
+const MANY_PAIRS: usize = 500_000;
 
-/// Chooses rank and prior. `watch(rank, mean score)` is told of each rank tried and may end the search by returning false.
+/// Chooses rank and prior: all ranks with the first prior, then the prior at the best of them, then with that prior the ranks about it.
+/// `watch(rank, mean score)` is told of each rank tried and may end the search by returning false.
 pub fn select(folds: &Folds, settings: &SelectSettings, mut watch: impl FnMut(usize, f64) -> bool) -> Result<Choice> {
     check(settings)?;
     let max_rank = settings.max_rank.min(folds.whole().rows());
     let prepared = prepare(folds, max_rank, settings.seed)?;
-    let mut prior = settings.first_prior;
-    let (mut ranks, mut at_the_limit) = try_ranks(&prepared, prior, 1..=max_rank, settings, &mut watch)?;
-    let (mut rank, mut best_rank) = smallest_within_one_error(&ranks);
+    let search = Search { prepared: &prepared, settings };
+    let care = if folds.whole().nonzeros() >= MANY_PAIRS { Care::Rough } else { Care::Ready };
+    let (mut ranks, mut at_the_limit) = search.try_ranks(settings.first_prior, care, 1..=max_rank, None, &mut watch)?;
+    let (before, _) = smallest_within_one_error(&ranks);
     // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
-    let mut priors = try_priors(&prepared, rank.max(2).min(max_rank), settings)?;
-    let better = best_prior(&priors);
-    if better != prior {
-        // The ranks again with the prior that suits the data: from a little below the first choice, and further down while the
-        // lowest of them is the one chosen. Ranks below those keep their first scores; they are far behind.
-        prior = better;
-        let before = rank;
-        let mut lowest = rank.saturating_sub(ROOM_BELOW).max(1);
-        let (again, limit) = try_ranks(&prepared, prior, lowest..=max_rank, settings, &mut watch)?;
+    let tried_at = before.max(2).min(max_rank);
+    let mut priors = search.try_priors(tried_at, settings.first_prior)?;
+    let mut prior = best_prior(&priors);
+    // The ranks again: from a little below the first choice, and further down while the lowest of them is the one chosen. Ranks below those
+    // keep their first scores; they are far behind.
+    let mut lowest = 1;
+    if care == Care::Rough || prior != settings.first_prior {
+        lowest = before.saturating_sub(ROOM_BELOW).max(1);
         ranks.truncate(lowest - 1);
+        let known = priors.iter().find(|p| p.prior == prior).map(|p| (tried_at, &p.held_out));
+        let (again, limit) = search.try_ranks(prior, Care::Ready, lowest..=max_rank, known, &mut watch)?;
         ranks.extend(again);
         at_the_limit = limit;
-        loop {
-            (rank, best_rank) = smallest_within_one_error(&ranks[lowest - 1..]);
-            if rank > lowest || lowest == 1 {
-                break;
-            }
-            lowest -= 1;
-            let (below, _) = try_ranks(&prepared, prior, lowest..=lowest, settings, &mut watch)?;
-            ranks.splice(lowest - 1..lowest, below);
+    }
+    let (rank, best_rank) = loop {
+        let (rank, best_rank) = smallest_within_one_error(&ranks[lowest - 1..]);
+        if rank > lowest || lowest == 1 {
+            break (rank, best_rank);
         }
-        if rank != before {
-            priors = try_priors(&prepared, rank, settings)?;
-            prior = best_prior(&priors);
-        }
+        lowest -= 1;
+        let (below, _) = search.try_ranks(prior, Care::Ready, lowest..=lowest, None, &mut watch)?;
+        ranks.splice(lowest - 1..lowest, below);
+    };
+    if rank != before {
+        priors = search.try_priors(rank, prior)?;
+        prior = best_prior(&priors);
     }
     let independent = baseline(&prepared, Model::Independent, settings.smoothing)?;
     let empirical = best_empirical(&prepared, settings)?;
@@ -209,7 +220,8 @@ pub fn select(folds: &Folds, settings: &SelectSettings, mut watch: impl FnMut(us
 /// Chooses the strength of the prior at a given rank: the best, and all that were tried.
 pub fn select_prior(folds: &Folds, rank: usize, settings: &SelectSettings) -> Result<(f64, Vec<PriorScore>)> {
     check(settings)?;
-    let priors = try_priors(&prepare(folds, rank, settings.seed)?, rank, settings)?;
+    let prepared = prepare(folds, rank, settings.seed)?;
+    let priors = Search { prepared: &prepared, settings }.try_priors(rank, settings.first_prior)?;
     Ok((best_prior(&priors), priors))
 }
 
@@ -236,45 +248,128 @@ const NEGLIGIBLE: f64 = 3e-3;
 const JUDGED: usize = 4;
 /// How much longer than asked for a fit may take to get there.
 const LONGEST: usize = 10;
+/// How much sooner than asked for a rough comparison ends, and the folds it looks at.
+const ROUGH: usize = 3;
+const ROUGH_FOLDS: usize = 2;
 
-/// The score of the likelihood refit from a start. One meta-state too many is behind by about `d / n` a transition, so a fit is ready to be compared
-/// when what it still gains is little beside that: with few transitions soon, with very many only after hundreds of passes.
-fn compared(fold: &Prepared, start: &Factors, prior: f64, settings: &SelectSettings) -> Result<Score> {
-    let observed = fold.fits.observed();
-    let negligible = NEGLIGIBLE * observed.states() as f64 / observed.transitions();
-    let refit = LikelihoodSettings { prior, max_passes: LONGEST * settings.passes, tolerance: negligible.min(1e-7), accelerate: true };
-    let mut values: Vec<f64> = Vec::new();
-    let goes_on = |passes: usize, value: f64| {
-        values.push(value);
-        let before = values[(values.len() - 1).saturating_sub(JUDGED)];
-        passes < settings.passes || value - before > JUDGED as f64 * negligible
-    };
-    let x = likelihood_watched(observed, start, &refit, goes_on)?.factors;
-    score(Model::LowRank(&x), observed.counts(), fold.held_out, settings.smoothing)
+/// How far fits go before they are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// A few passes on some of the folds.
+    Rough,
+    /// One meta-state too many is behind by about `d / n` a transition, so a fit is ready when what it still gains is little beside that: with few
+    /// transitions soon, with very many only after hundreds of passes.
+    Ready,
 }
 
-/// Ranks upwards, until `patience` of them in a row were no better than the best before.
-fn try_ranks(
-    prepared: &[Prepared],
-    prior: f64,
-    tried: std::ops::RangeInclusive<usize>,
-    settings: &SelectSettings,
-    watch: &mut impl FnMut(usize, f64) -> bool,
-) -> Result<(Vec<RankScore>, bool)> {
-    let mut ranks: Vec<RankScore> = Vec::new();
-    let (max_rank, mut best, mut best_value) = (*tried.end(), *tried.start(), f64::NEG_INFINITY);
-    for rank in tried {
-        let held_out = on_folds(prepared, |fold| compared(fold, &fold.fits.near(rank)?, prior, settings))?;
-        let value = held_out.log_likelihood();
-        ranks.push(RankScore { rank, held_out });
-        if value > best_value {
-            (best, best_value) = (rank, value);
-        }
-        if !watch(rank, value) || rank >= best + settings.patience {
-            return Ok((ranks, false));
+impl Care {
+    fn start(self, fits: &SpectralFits, rank: usize) -> Result<Factors> {
+        match self {
+            Care::Rough => fits.roughly(rank),
+            Care::Ready => fits.near(rank),
         }
     }
-    Ok((ranks, best == max_rank))
+
+    /// The folds that are looked at.
+    fn folds<'a>(self, all: &'a [Prepared<'a>]) -> &'a [Prepared<'a>] {
+        match self {
+            Care::Rough => &all[..ROUGH_FOLDS.min(all.len())],
+            Care::Ready => all,
+        }
+    }
+
+    /// Passes at most, of so many asked for.
+    fn longest(self, passes: usize) -> usize {
+        match self {
+            Care::Rough => passes.div_ceil(ROUGH),
+            Care::Ready => LONGEST * passes,
+        }
+    }
+}
+
+/// What all comparisons share.
+struct Search<'a> {
+    prepared: &'a [Prepared<'a>],
+    settings: &'a SelectSettings,
+}
+
+impl Search<'_> {
+    /// Ranks upwards, until `patience` of them in a row were no better than the best before. One of them may be known already, from the search of
+    /// the prior.
+    fn try_ranks(
+        &self,
+        prior: f64,
+        care: Care,
+        tried: std::ops::RangeInclusive<usize>,
+        known: Option<(usize, &HeldOut)>,
+        watch: &mut impl FnMut(usize, f64) -> bool,
+    ) -> Result<(Vec<RankScore>, bool)> {
+        let mut ranks: Vec<RankScore> = Vec::new();
+        let (max_rank, mut best, mut best_value) = (*tried.end(), *tried.start(), f64::NEG_INFINITY);
+        for rank in tried {
+            let held_out = match known {
+                Some((known, held_out)) if known == rank => held_out.clone(),
+                _ => on_folds(care.folds(self.prepared), |fold| self.compared(fold, &care.start(&fold.fits, rank)?, prior, care))?,
+            };
+            let value = held_out.log_likelihood();
+            ranks.push(RankScore { rank, held_out, first_look: care == Care::Rough });
+            if value > best_value {
+                (best, best_value) = (rank, value);
+            }
+            if !watch(rank, value) || rank >= best + self.settings.patience {
+                return Ok((ranks, false));
+            }
+        }
+        Ok((ranks, best == max_rank))
+    }
+
+    /// Strengths of the prior from the one nearest to `from`, uphill until the score falls: it has one maximum, a weak prior lets the fit follow the noise
+    /// and a strong one holds it back. Those tried, ascending.
+    fn try_priors(&self, rank: usize, from: f64) -> Result<Vec<PriorScore>> {
+        let starts = self.prepared.par_iter().map(|fold| fold.fits.near(rank)).collect::<Result<Vec<_>>>()?;
+        let attempt = |prior: f64| -> Result<PriorScore> {
+            let scores = self.prepared.par_iter().zip(&starts).map(|(fold, start)| self.compared(fold, start, prior, Care::Ready));
+            Ok(PriorScore { prior, held_out: HeldOut { folds: scores.collect::<Result<_>>()? } })
+        };
+        let uphill = |first: &PriorScore, next: &mut dyn Iterator<Item = &f64>| -> Result<Vec<PriorScore>> {
+            let (mut tried, mut before) = (Vec::new(), first.held_out.log_likelihood());
+            for &prior in next {
+                tried.push(attempt(prior)?);
+                let value = tried[tried.len() - 1].held_out.log_likelihood();
+                if value <= before {
+                    break;
+                }
+                before = value;
+            }
+            Ok(tried)
+        };
+        let mut strengths = self.settings.priors.clone();
+        strengths.sort_by(f64::total_cmp);
+        let distance = |prior: f64| ((prior + f64::MIN_POSITIVE).ln() - (from + f64::MIN_POSITIVE).ln()).abs();
+        let Some(nearest) = (0..strengths.len()).min_by(|a, b| distance(strengths[*a]).total_cmp(&distance(strengths[*b]))) else {
+            return Ok(Vec::new());
+        };
+        let first = attempt(strengths[nearest])?;
+        let stronger = uphill(&first, &mut strengths[nearest + 1..].iter())?;
+        // Where the next stronger one was better, weaker ones are not.
+        let weaker = if stronger.len() > 1 { Vec::new() } else { uphill(&first, &mut strengths[..nearest].iter().rev())? };
+        Ok(weaker.into_iter().rev().chain([first]).chain(stronger).collect())
+    }
+
+    /// The score of the likelihood refit from a start.
+    fn compared(&self, fold: &Prepared, start: &Factors, prior: f64, care: Care) -> Result<Score> {
+        let (observed, passes) = (fold.fits.observed(), self.settings.passes);
+        let negligible = NEGLIGIBLE * observed.states() as f64 / observed.transitions();
+        let refit = LikelihoodSettings { prior, max_passes: care.longest(passes), tolerance: negligible.min(1e-7), accelerate: true };
+        let mut values: Vec<f64> = Vec::new();
+        let goes_on = |done: usize, value: f64| {
+            values.push(value);
+            let before = values[(values.len() - 1).saturating_sub(JUDGED)];
+            done < passes || value - before > JUDGED as f64 * negligible
+        };
+        let x = likelihood_watched(observed, start, &refit, goes_on)?.factors;
+        score(Model::LowRank(&x), observed.counts(), fold.held_out, self.settings.smoothing)
+    }
 }
 
 /// The chosen rank and the best one.
@@ -288,18 +383,6 @@ fn smallest_within_one_error(ranks: &[RankScore]) -> (usize, usize) {
         behind <= error.max(1.0 / transitions)
     };
     (ranks.iter().find(within).unwrap_or(best).rank, best.rank)
-}
-
-fn try_priors(prepared: &[Prepared], rank: usize, settings: &SelectSettings) -> Result<Vec<PriorScore>> {
-    let starts = prepared.par_iter().map(|fold| fold.fits.near(rank)).collect::<Result<Vec<_>>>()?;
-    settings
-        .priors
-        .iter()
-        .map(|&prior| {
-            let scores = prepared.par_iter().zip(&starts).map(|(fold, start)| compared(fold, start, prior, settings));
-            Ok(PriorScore { prior, held_out: HeldOut { folds: scores.collect::<Result<_>>()? } })
-        })
-        .collect()
 }
 
 fn best_prior(priors: &[PriorScore]) -> f64 {
