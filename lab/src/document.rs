@@ -96,7 +96,7 @@ fn head(page: &mut Page, asked: &Asked, store: &Store, cells: &[Cell]) {
     if asked.scale == Scale::Full {
         page.line(
             "Left out or reduced, for the time they take: n/d² = 1000 everywhere (10⁹ transitions a trajectory) and 500 but for r = 5; fewer than the paper's 5 \
-             trajectories for large chains (the tables say how many); our default for d = 1500 and 2000, where choosing the rank on held-out transitions takes many minutes. \
+             trajectories for large chains (the tables say how many). \
              The paper gives one chain and five trajectories; here chain and trajectory are both drawn anew, so the spread holds both.",
         );
     }
@@ -105,7 +105,7 @@ fn head(page: &mut Page, asked: &Asked, store: &Store, cells: &[Cell]) {
          The text does not say what ends the run when a column is appended for a decrease of 10⁻⁵ and removed again; here that is the end (`cycle`). \
          *Ours*: the `fast` solver from its spectral start. *Convex*: the nuclear relaxation of the convex problem, solved to a gap of 3e-4 at whatever rank it needs; \
          it is used where relRE must be followed along λ, and trap 9 below measures how near it is to the nonnegative solution. *Default*: rank and prior chosen on \
-         held-out transitions (2 folds, 5 priors, the search ends two ranks beyond the best: less than `metastate fit` does, for the time), λ the largest on a path with that rank, certified gap, \
+         held-out transitions as `metastate fit` does, λ the largest on a path with that rank, certified gap, \
          likelihood refit; no truth is used.",
     );
 }

@@ -161,7 +161,7 @@ impl Cell {
             Cell::Palm { key, .. } => simulating(key) + 5.6 * size(key),
             Cell::PalmPath { key, .. } => simulating(key) + 70.0 * size(key),
             Cell::Fixed { key, .. } => simulating(key) + 3.5 * size(key),
-            Cell::Default { key, .. } => simulating(key) + 22.0 * size(key) * (key.r as f64 / 10.0).max(0.4),
+            Cell::Default { key, .. } => simulating(key) + 4.0 + 11.5 * size(key),
             Cell::Taxi { .. } => 20.0,
             Cell::TaxiDefault { .. } => 8.0,
             Cell::Trap { .. } => 3.0,
@@ -298,9 +298,9 @@ pub fn palm_trajectories(key: &Key, limit: u64) -> u64 {
     trajectories(key, [5, 2, 1, 1], limit)
 }
 
-/// Trajectories on which our default runs; none for the largest chains, where choosing the rank takes many minutes.
+/// Trajectories on which our default runs.
 pub fn default_trajectories(key: &Key, limit: u64) -> u64 {
-    if key.d > 1200 { 0 } else { trajectories(key, [2, 1, 1, 0], limit) }
+    trajectories(key, [2, 1, 1, 1], limit)
 }
 
 /// The chains on which the paper's algorithm is followed along lambda, with the table in which they stand.

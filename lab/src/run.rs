@@ -79,7 +79,8 @@ pub fn run(asked: &Asked, host: &mut dyn Host) -> Result<Outcome> {
     check_basis(asked, &store)?;
     let all = cells(asked.what, asked.scale, asked.trajectories, asked.data.len());
     let pending: Vec<Cell> = all.iter().copied().filter(|c| !store.has(&c.name())).collect();
-    let expected: f64 = pending.iter().map(Cell::seconds).sum();
+    // From +0: the sum of nothing is -0, and would be told as such.
+    let expected = pending.iter().map(Cell::seconds).fold(0.0, |sum, s| sum + s);
     host.say(&format!("{} cells, {} of them finished; about {} on two idle cores", all.len(), all.len() - pending.len(), span(expected)));
     let mut work = Work { asked, instance: None, trips: None };
     let mut done = 0.0;

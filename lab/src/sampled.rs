@@ -275,17 +275,14 @@ pub struct DefaultResult {
     pub seconds: f64,
 }
 
-/// Folds, ranks beyond the best, passes and priors: fewer than `metastate fit` uses, for the time.
-pub fn select_settings() -> (usize, SelectSettings) {
-    (2, SelectSettings { patience: 2, passes: 20, priors: vec![1.0, 2.0, 5.0, 10.0, 20.0], ..SelectSettings::default() })
-}
+/// Folds on which rank and prior are chosen, as many as `metastate fit` takes.
+pub const FOLDS: usize = 5;
 
 /// The default on one trajectory.
 pub fn default(instance: &Instance) -> Result<DefaultResult> {
     let clock = Instant::now();
-    let (folds, how) = select_settings();
-    let folds = Folds::of_trips(instance.counts.csr(), folds, instance.trajectory)?;
-    let choice = select(&folds, &how, |_, _| true)?;
+    let folds = Folds::of_trips(instance.counts.csr(), FOLDS, instance.trajectory)?;
+    let choice = select(&folds, &SelectSettings::default(), |_, _| true)?;
     drop(folds);
     let fits = SpectralFits::new(instance.counts.csr().clone(), choice.rank, 0)?;
     let refit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, max_passes: 200, ..Default::default() })?;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{KMeans, Neighbours, REPLICATES, kmeans};
 use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood_best_start};
-use metastate::solve::select::{select, select_prior};
+use metastate::solve::select::{SelectSettings, select, select_prior};
 use metastate::solve::{BbFormula, Effort, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
 use metastate::{Chain, Csr, Estimate, Folds};
 use metastate_ingest::{BoundingBox, Data, InputSettings, Silent, read};
 use serde::{Deserialize, Serialize};
 
-use crate::sampled::{Solved, Watch, largest_lambda_with_rank, select_settings};
+use crate::sampled::{FOLDS, Solved, Watch, largest_lambda_with_rank};
 use crate::{Error, Result, maps};
 
 /// A file of trips, prepared as in the paper.
@@ -130,9 +130,8 @@ pub fn zones(trips: &Trips, ratio: f64, seed: u64) -> Result<TaxiResult> {
     let k = solution.rank();
     let ours = trips.zones(&solution.factors.u, k, seed)?;
     let theirs = svd_partition(trips.chain.p(), trips.chain.weights(), k, seed)?.labels;
-    let (_, how) = select_settings();
-    let folds = Folds::of_trips(&trips.counts, 3, seed)?;
-    let prior = select_prior(&folds, k, &how)?.0;
+    let folds = Folds::of_trips(&trips.counts, FOLDS, seed)?;
+    let prior = select_prior(&folds, k, &SelectSettings::default())?.0;
     let observed = Observed::new(trips.counts.clone())?;
     let refit =
         likelihood_best_start(&observed, &solution.factors, &LikelihoodSettings { prior, ..Default::default() }, seed, |_, _| true)?;
@@ -166,9 +165,8 @@ pub struct TaxiDefault {
 
 /// Rank and prior on held-out trips, lambda the largest with that rank, likelihood refit, zones.
 pub fn default(trips: &Trips, seed: u64) -> Result<TaxiDefault> {
-    let (folds, how) = select_settings();
-    let folds = Folds::of_trips(&trips.counts, folds, seed)?;
-    let choice = select(&folds, &how, |_, _| true)?;
+    let folds = Folds::of_trips(&trips.counts, FOLDS, seed)?;
+    let choice = select(&folds, &SelectSettings::default(), |_, _| true)?;
     let (solution, watch) = largest_lambda_with_rank(trips.chain.p(), trips.chain.weights(), trips.lambda_max, choice.rank)?;
     let observed = Observed::new(trips.counts.clone())?;
     let refit = LikelihoodSettings { prior: choice.prior, ..Default::default() };
