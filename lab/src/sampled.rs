@@ -282,7 +282,7 @@ pub const FOLDS: usize = 5;
 pub fn default(instance: &Instance) -> Result<DefaultResult> {
     let clock = Instant::now();
     let folds = Folds::of_trips(instance.counts.csr(), FOLDS, instance.trajectory)?;
-    let choice = select(&folds, &SelectSettings::default(), |_, _| true)?;
+    let choice = select(&folds, &SelectSettings::default())?;
     drop(folds);
     let fits = SpectralFits::new(instance.counts.csr().clone(), choice.rank, 0)?;
     let refit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, max_passes: 200, ..Default::default() })?;

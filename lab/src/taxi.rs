@@ -166,7 +166,7 @@ pub struct TaxiDefault {
 /// Rank and prior on held-out trips, lambda the largest with that rank, likelihood refit, zones.
 pub fn default(trips: &Trips, seed: u64) -> Result<TaxiDefault> {
     let folds = Folds::of_trips(&trips.counts, FOLDS, seed)?;
-    let choice = select(&folds, &SelectSettings::default(), |_, _| true)?;
+    let choice = select(&folds, &SelectSettings::default())?;
     let (solution, watch) = largest_lambda_with_rank(trips.chain.p(), trips.chain.weights(), trips.lambda_max, choice.rank)?;
     let observed = Observed::new(trips.counts.clone())?;
     let refit = LikelihoodSettings { prior: choice.prior, ..Default::default() };

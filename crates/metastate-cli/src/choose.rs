@@ -1,8 +1,9 @@
 //! lambda and rank from the data: the rank by held-out likelihood, then the path down to the first lambda that reaches it.
 
+use metastate::Folds;
 use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
 use metastate::solve::score::Smoothing;
-use metastate::solve::select::{Choice, HeldOut, SelectSettings, select};
+use metastate::solve::select::{Choice, HeldOut, SelectSettings, select_watched};
 use metastate::solve::{Factors, Problem, Settings, Solution, Start, StopRule};
 use metastate_report::number;
 use metastate_report::page::{PathPoint, PathStory};
@@ -66,12 +67,8 @@ pub fn choose(
 ) -> Result<Chosen> {
     let parts = parts_of(loaded, lambda_max)?;
     let folds = parts.folds(job.fit.folds, job.seed)?;
-    reporter.spin("choosing");
-    let choice = select(&folds, &select_settings(job), |rank, value| {
-        reporter.choosing(rank, value);
-        !stopper.must_end()
-    })?;
-    stopper.go_on()?;
+    let mut kept = Kept::take_up(job, asked_for, reporter, stopper)?;
+    let choice = choose_rank(&folds, job, &mut kept, reporter, stopper)?;
     let sentence = choice.sentence();
     reporter.say(&sentence);
 
@@ -82,8 +79,8 @@ pub fn choose(
         ..solver.clone()
     };
     let mut fold_paths = if job.whole_path { Some(FoldPaths::new(&folds, loaded.chain.weights())?) } else { None };
-    let mut path = PathRun { job, loaded, lambda_max, settings: &settings, asked_for, reporter, stopper };
-    let (points, start) = path.run(&choice, fold_paths.as_mut())?;
+    let mut path = PathRun { job, loaded, lambda_max, settings: &settings, reporter, stopper };
+    let (points, start) = path.run(&choice, kept, fold_paths.as_mut())?;
 
     let ranks: Vec<usize> = points.iter().map(|p| p.rank).collect();
     let at = first_with_rank(&ranks, choice.rank).ok_or_else(|| CliError::failed("E-CLI-LAMBDA", "the path has no points"))?;
@@ -139,34 +136,75 @@ fn scores(h: &HeldOut) -> Value {
     json!({ "log_likelihood": h.log_likelihood(), "standard_error": h.standard_error(), "squared_error": h.squared_error() })
 }
 
+/// What was tried and solved so far, and where it is kept on disk.
+struct Kept<'a> {
+    progress: Progress,
+    place: std::path::PathBuf,
+    asked_for: &'a Value,
+    on_disk: bool,
+}
+
+impl<'a> Kept<'a> {
+    /// From the checkpoint when the run is resumed; otherwise from nothing, and an old checkpoint goes.
+    fn take_up(job: &Job, asked_for: &'a Value, reporter: &mut Reporter, stopper: &Stopper) -> Result<Self> {
+        let place = path_checkpoint::place(&job.run.out);
+        let on_disk = stopper.keeps_checkpoints();
+        let progress = if job.run.resume { path_checkpoint::load(&place, asked_for)?.unwrap_or_default() } else { Progress::default() };
+        if on_disk && !job.run.resume {
+            path_checkpoint::remove(&place);
+        }
+        match (progress.attempts.len(), progress.points.len()) {
+            (0, 0) => {}
+            (attempts, 0) => reporter.say(format!("resuming the choice after {attempts} of its fits")),
+            (_, points) => reporter.say(format!("resuming the path after {points} of its points")),
+        }
+        let command = if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) };
+        stopper.lock().path_checkpoint = Some((place.clone(), command));
+        Ok(Kept { progress, place, asked_for, on_disk })
+    }
+
+    fn write(&self) -> Result<()> {
+        if self.on_disk { path_checkpoint::write(&self.place, self.asked_for, &self.progress) } else { Ok(()) }
+    }
+}
+
+/// Rank and prior on the folds; every attempt is kept.
+fn choose_rank(folds: &Folds, job: &Job, kept: &mut Kept, reporter: &mut Reporter, stopper: &Stopper) -> Result<Choice> {
+    reporter.spin("choosing");
+    let mut written = Ok(());
+    let tried = kept.progress.attempts.clone();
+    let choice = select_watched(folds, &select_settings(job), tried, &mut |attempts| {
+        attempts.last().into_iter().for_each(|a| reporter.choosing(a.rank, a.held_out.log_likelihood()));
+        kept.progress.attempts = attempts.to_vec();
+        written = kept.write();
+        written.is_ok() && !stopper.must_end()
+    })?;
+    written?;
+    stopper.go_on()?;
+    choice.ok_or_else(|| CliError::interrupted("interrupted; nothing was written"))
+}
+
 struct PathRun<'a> {
     job: &'a Job,
     loaded: &'a Loaded,
     lambda_max: f64,
     settings: &'a Settings,
-    asked_for: &'a Value,
     reporter: &'a mut Reporter,
     stopper: &'a Stopper,
 }
 
 impl PathRun<'_> {
     /// The points, and the solution at the first that reaches the chosen rank.
-    fn run(&mut self, choice: &Choice, mut folds: Option<&mut FoldPaths>) -> Result<(Vec<Point>, Option<Factors>)> {
+    fn run(&mut self, choice: &Choice, mut kept: Kept, mut folds: Option<&mut FoldPaths>) -> Result<(Vec<Point>, Option<Factors>)> {
         let lambdas = lambda_grid(self.lambda_max, self.job.fit.floor, self.job.fit.points)?;
-        let place = path_checkpoint::place(&self.job.run.out);
-        let mut progress = self.taken_up(&place)?;
+        let progress = &kept.progress;
         if let Some(folds) = folds.as_deref_mut().filter(|_| !progress.folds.is_empty()) {
             folds.set_factors(progress.folds.clone());
         }
         let mut found = None;
         self.reporter.spin("path");
-        {
-            let mut state = self.stopper.lock();
-            let command = &self.job.command;
-            state.path_checkpoint =
-                Some((place.clone(), if self.job.run.resume { command.clone() } else { format!("{command} --resume") }));
-        }
         for (k, &lambda) in lambdas.iter().enumerate() {
+            let progress = &mut kept.progress;
             if let Some(point) = progress.points.get(k) {
                 if point.rank >= choice.rank && found.is_none() && k + 1 == progress.points.len() {
                     found = progress.factors.clone();
@@ -196,28 +234,12 @@ impl PathRun<'_> {
             progress.points.push(point);
             progress.factors = Some(solution.factors);
             progress.folds = folds.as_deref().map_or_else(Vec::new, |f| f.factors().to_vec());
-            if self.stopper.keeps_checkpoints() {
-                path_checkpoint::write(&place, self.asked_for, &progress)?;
-            }
+            kept.write()?;
             if last {
                 break;
             }
         }
-        Ok((progress.points, found))
-    }
-
-    fn taken_up(&self, place: &std::path::Path) -> Result<Progress> {
-        if !self.job.run.resume {
-            if self.stopper.keeps_checkpoints() {
-                path_checkpoint::remove(place);
-            }
-            return Ok(Progress::default());
-        }
-        let progress = path_checkpoint::load(place, self.asked_for)?.unwrap_or_default();
-        if !progress.points.is_empty() {
-            self.reporter.say(format!("resuming the path after {} points", progress.points.len()));
-        }
-        Ok(progress)
+        Ok((kept.progress.points, found))
     }
 
     /// The path ends at the rank limit; without the whole path asked for, where the chosen rank is reached.

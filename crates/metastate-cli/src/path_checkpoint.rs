@@ -1,9 +1,11 @@
-//! The checkpoint of a path: `DIR.path-checkpoint/` with the points so far and the factors to go on from, written anew after every
-//! point, whole or not at all.
+//! The checkpoint of a choice and its path: `DIR.path-checkpoint/` with the ranks and priors tried so far, the points so far and the factors to
+//! go on from, written anew after every attempt and every point, whole or not at all.
 
 use std::path::{Path, PathBuf};
 
 use metastate::solve::Factors;
+use metastate::solve::score::Score;
+use metastate::solve::select::{Attempt, HeldOut};
 use metastate_report::folder::{self, Draft};
 use metastate_report::npz::{Array, npz_bytes, read_npz};
 use serde::{Deserialize, Serialize};
@@ -35,9 +37,35 @@ pub struct Point {
     pub zones: Vec<u16>,
 }
 
+/// An attempt of the choice, as it is kept: log-likelihood, squared error and transitions of each fold.
+#[derive(Serialize, Deserialize)]
+struct KeptAttempt {
+    rank: usize,
+    prior: f64,
+    first_look: bool,
+    folds: Vec<(f64, f64, f64)>,
+}
+
+impl From<&Attempt> for KeptAttempt {
+    fn from(a: &Attempt) -> Self {
+        let folds = a.held_out.folds.iter().map(|s| (s.log_likelihood, s.squared_error, s.transitions)).collect();
+        KeptAttempt { rank: a.rank, prior: a.prior, first_look: a.first_look, folds }
+    }
+}
+
+impl From<KeptAttempt> for Attempt {
+    fn from(a: KeptAttempt) -> Self {
+        let score = |(log_likelihood, squared_error, transitions)| Score { log_likelihood, squared_error, transitions };
+        let held_out = HeldOut { folds: a.folds.into_iter().map(score).collect() };
+        Attempt { rank: a.rank, prior: a.prior, first_look: a.first_look, held_out }
+    }
+}
+
 /// What is kept.
 #[derive(Debug, Default)]
 pub struct Progress {
+    /// The ranks and priors tried so far.
+    pub attempts: Vec<Attempt>,
     /// The points so far.
     pub points: Vec<Point>,
     /// The solution at the last one.
@@ -49,6 +77,7 @@ pub struct Progress {
 #[derive(Serialize, Deserialize)]
 struct Body {
     asked_for: Value,
+    attempts: Vec<KeptAttempt>,
     points: Vec<Point>,
     folds: usize,
 }
@@ -69,7 +98,12 @@ pub fn write(place: &Path, asked_for: &Value, progress: &Progress) -> Result<()>
     };
     progress.factors.iter().for_each(|x| add(String::new(), x));
     progress.folds.iter().enumerate().for_each(|(f, x)| x.iter().for_each(|x| add(f.to_string(), x)));
-    let body = Body { asked_for: asked_for.clone(), points: progress.points.clone(), folds: progress.folds.len() };
+    let body = Body {
+        asked_for: asked_for.clone(),
+        attempts: progress.attempts.iter().map(KeptAttempt::from).collect(),
+        points: progress.points.clone(),
+        folds: progress.folds.len(),
+    };
     let text = serde_json::to_string(&body).map_err(|e| CliError::write(place, e))?;
     let draft = Draft::begin(place)?;
     draft.file("points.json", text.as_bytes())?;
@@ -98,7 +132,8 @@ pub fn load(place: &Path, asked_for: &Value) -> Result<Option<Progress>> {
     let matrix = |name: String| arrays.iter().find(|a| a.name == name).cloned().and_then(Array::into_matrix);
     let factors = |name: &str| Some(Factors { u: matrix(format!("U{name}"))?, v: matrix(format!("V{name}"))? });
     let folds = (0..body.folds).map(|f| factors(&f.to_string())).collect();
-    Ok(Some(Progress { points: body.points, factors: factors(""), folds }))
+    let attempts = body.attempts.into_iter().map(Attempt::from).collect();
+    Ok(Some(Progress { attempts, points: body.points, factors: factors(""), folds }))
 }
 
 /// After success nothing is left to resume.

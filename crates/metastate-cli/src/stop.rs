@@ -127,26 +127,28 @@ impl State {
     /// Writes the latest safe point, if it is not on disk, and says how to go on.
     fn save(&mut self) -> CliError {
         let State { latest, checkpoint, resume_command, path_checkpoint, .. } = self;
-        let (Some(checkpoint), Some(command)) = (checkpoint, resume_command) else {
-            if let Some((place, command)) = path_checkpoint.as_ref().filter(|(place, _)| place.exists()) {
-                return CliError::interrupted("interrupted; what was finished so far is kept")
-                    .at(place.display().to_string())
-                    .remedy(command.clone());
-            }
-            return CliError::interrupted("interrupted; nothing was written");
+        let kept = |what: &str, place: &std::path::Path, command: &str| {
+            CliError::interrupted(format!("interrupted; {what} kept")).at(place.display().to_string()).remedy(command)
         };
-        if let Some(kept) = latest
-            && !kept.on_disk
-        {
-            match checkpoint.write(kept) {
-                Ok(()) => kept.on_disk = true,
-                Err(e) => return CliError::interrupted(format!("interrupted, and the checkpoint could not be written: {e}")),
+        if let (Some(checkpoint), Some(command)) = (&mut *checkpoint, resume_command) {
+            if let Some(latest) = latest.as_mut().filter(|latest| !latest.on_disk) {
+                match checkpoint.write(latest) {
+                    Ok(()) => latest.on_disk = true,
+                    Err(e) => return CliError::interrupted(format!("interrupted, and the checkpoint could not be written: {e}")),
+                }
+            }
+            if checkpoint.written() {
+                return kept("the checkpoint is", checkpoint.place(), command);
             }
         }
-        if !checkpoint.written() {
-            return CliError::interrupted("interrupted before the first safe point; nothing was written")
-                .remedy("run the same command again");
+        if let Some((place, command)) = path_checkpoint.as_ref().filter(|(place, _)| place.exists()) {
+            return kept("what was finished so far is", place, command);
         }
-        CliError::interrupted("interrupted; the checkpoint is kept").at(checkpoint.place().display().to_string()).remedy(command.clone())
+        match checkpoint {
+            Some(_) => {
+                CliError::interrupted("interrupted before the first safe point; nothing was written").remedy("run the same command again")
+            }
+            None => CliError::interrupted("interrupted; nothing was written"),
+        }
     }
 }

@@ -65,6 +65,24 @@ fn a_terminated_run_resumes_to_the_same_bytes() {
 }
 
 #[test]
+fn a_choice_that_is_interrupted_is_kept() {
+    let place = place();
+    let choose = ["fit", "counts.csv", "--folds", "3", "--gap", "0.05", "--out", "out"];
+    let child = place.command(&choose).spawn().unwrap();
+    while !place.path("out.path-checkpoint/points.json").exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    signal(&child, "-TERM");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    assert!(told.contains("what was finished so far is kept") && told.contains("--resume"), "{told}");
+    let (_, told) = place.expect(0, &[&choose[..], &["--resume"]].concat());
+    assert!(told.contains("resuming the choice after"), "{told}");
+    assert!(!place.path("out.path-checkpoint").exists());
+}
+
+#[test]
 fn another_question_is_not_resumed_and_damage_is_found() {
     let place = place();
     reference(&place);

@@ -21,7 +21,7 @@ fn main() -> metastate::Result<()> {
             let seed = 1000 + chain;
             let counts = planted(d, r, seed)?.sample_counts((ratio * (d * d) as f64) as u64, seed)?;
             let folds = Folds::of_trips(counts.csr(), 5, seed)?;
-            let choice = select(&folds, &SelectSettings { max_rank: 16, ..SelectSettings::default() }, |_, _| true)?;
+            let choice = select(&folds, &SelectSettings { max_rank: 16, ..SelectSettings::default() })?;
             right += usize::from(choice.rank == r);
             chosen.push(format!(
                 "{r}:{}{} c{} ({:.1})",

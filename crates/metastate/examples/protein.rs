@@ -113,7 +113,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if arguments.len() > 4 {
         let clock = Instant::now();
-        let choice = select(&folds, &SelectSettings { max_rank: 40, ..settings }, |_, _| true)?;
+        let choice = select(&folds, &SelectSettings { max_rank: 40, ..settings })?;
         println!("{} prior {} ({:.0} s)", choice.sentence(), choice.prior, clock.elapsed().as_secs_f64());
         for r in &choice.ranks {
             println!("  rank {}: held-out {:.5} ± {:.5}", r.rank, r.held_out.log_likelihood(), r.held_out.standard_error());

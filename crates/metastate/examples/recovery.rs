@@ -43,7 +43,7 @@ fn main() -> metastate::Result<()> {
             let squares = least_squares(&problem, &penalised.factors, 1e-6, 300);
 
             let folds = Folds::of_trips(counts.csr(), 5, seed)?;
-            let choice = select(&folds, &SelectSettings::default(), |_, _| true)?;
+            let choice = select(&folds, &SelectSettings::default())?;
             let fits = SpectralFits::new(counts.csr().clone(), choice.rank, 0)?;
             let refit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, max_passes: 200, ..Default::default() })?;
             let sampling = relative_sampling_error(chain.weights(), chain.p(), exact.p());

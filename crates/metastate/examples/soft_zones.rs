@@ -41,7 +41,7 @@ fn main() -> metastate::Result<()> {
         told("truth", &truth, 0.0)?;
         let clock = Instant::now();
         let folds = Folds::of_trips(training, 5, seed)?;
-        let choice = select(&folds, &SelectSettings { max_rank: 20, ..SelectSettings::default() }, |_, _| true)?;
+        let choice = select(&folds, &SelectSettings { max_rank: 20, ..SelectSettings::default() })?;
         let choosing = clock.elapsed().as_secs_f64();
         println!("  {} prior {}, {choosing:.1} s", choice.sentence(), choice.prior);
         let clock = Instant::now();

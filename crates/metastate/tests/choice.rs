@@ -8,7 +8,7 @@ use metastate::solve::bootstrap::{BootstrapSettings, Resample, assign, bootstrap
 use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
 use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
 use metastate::solve::score::Smoothing;
-use metastate::solve::select::{SelectSettings, select, select_prior};
+use metastate::solve::select::{Attempt, SelectSettings, select, select_prior, select_watched};
 use metastate::solve::{Settings, Silent, StopRule, lambda_max};
 use metastate::{Chain, Csr, Folds};
 
@@ -18,21 +18,16 @@ fn the_planted_rank_is_chosen() {
         let counts = planted(d, r, seed).unwrap().sample_counts(20 * (d * d) as u64, seed).unwrap();
         let folds = Folds::of_trips(counts.csr(), 5, 1).unwrap();
         let settings = SelectSettings { max_rank: 9, ..SelectSettings::default() };
-        let mut tried = 0;
-        let choice = select(&folds, &settings, |_, _| {
-            tried += 1;
-            true
-        })
-        .unwrap();
+        let choice = select(&folds, &settings).unwrap();
         assert_eq!(choice.rank, r, "{}", choice.sentence());
-        assert!(tried >= choice.ranks.len() && !choice.at_the_limit);
+        assert!(!choice.at_the_limit);
         assert!(choice.clearness() > 3.0);
         let chosen = choice.at(r).unwrap().held_out.log_likelihood();
         assert!(chosen > choice.empirical.1.log_likelihood() && chosen > choice.independent.log_likelihood(), "{}", choice.sentence());
         // One meta-state is the independent model, up to the prior's and the marginal's add-one.
         assert!((choice.at(1).unwrap().held_out.log_likelihood() - choice.independent.log_likelihood()).abs() < 1e-4);
         assert!(choice.sentence().starts_with(&format!("{r} meta-states:")), "{}", choice.sentence());
-        let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| select(&folds, &settings, |_, _| true));
+        let again = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| select(&folds, &settings));
         assert_eq!(choice, again.unwrap(), "the number of threads must not matter");
     }
 }
@@ -42,10 +37,41 @@ fn large_data_are_looked_at_roughly_first() {
     let counts = planted(760, 3, 7).unwrap().sample_counts(8_000_000, 7).unwrap();
     assert!(counts.csr().nonzeros() > 500_000);
     let folds = Folds::of_trips(counts.csr(), 2, 1).unwrap();
-    let choice = select(&folds, &SelectSettings { patience: 1, ..SelectSettings::default() }, |_, _| true).unwrap();
+    let choice = select(&folds, &SelectSettings { patience: 1, ..SelectSettings::default() }).unwrap();
     assert_eq!(choice.rank, 3, "{}", choice.sentence());
     let looks: Vec<(usize, bool)> = choice.ranks.iter().map(|r| (r.rank, r.first_look)).collect();
     assert_eq!(looks, [(1, true), (2, false), (3, false), (4, false)], "the ranks about the chosen one are fitted with care");
+}
+
+#[test]
+fn a_search_that_was_ended_goes_on_from_what_was_tried() {
+    let counts = planted(80, 3, 5).unwrap().sample_counts(60_000, 5).unwrap();
+    let folds = Folds::of_trips(counts.csr(), 4, 1).unwrap();
+    let settings = SelectSettings { max_rank: 7, first_prior: 20.0, ..SelectSettings::default() };
+    let mut all: Vec<Attempt> = Vec::new();
+    let choice = select_watched(&folds, &settings, Vec::new(), &mut |attempts| {
+        all = attempts.to_vec();
+        true
+    });
+    let choice = choice.unwrap().unwrap();
+    let distinct = |a: &Attempt, b: &Attempt| (a.rank, a.prior) != (b.rank, b.prior);
+    assert!((0..all.len()).all(|k| all[..k].iter().all(|a| distinct(a, &all[k]))), "nothing is fitted twice");
+    assert!(choice.prior != settings.first_prior, "a case in which ranks are tried with two priors");
+    for end in [1, 4, all.len() - 1] {
+        let mut tried: Vec<Attempt> = Vec::new();
+        let ended = select_watched(&folds, &settings, Vec::new(), &mut |attempts| {
+            tried = attempts.to_vec();
+            attempts.len() < end
+        });
+        assert_eq!(ended.unwrap(), None);
+        assert_eq!(tried, all[..end]);
+        let mut fitted = 0;
+        let resumed = select_watched(&folds, &settings, tried, &mut |_| {
+            fitted += 1;
+            true
+        });
+        assert_eq!((resumed.unwrap().as_ref(), fitted), (Some(&choice), all.len() - end));
+    }
 }
 
 #[test]
@@ -70,7 +96,7 @@ fn independent_steps_give_one_meta_state() {
     let mut stream = Stream(3);
     let triplets: Vec<_> = (0..40_000).map(|_| (stream.below(50) as u32, stream.below(50) as u32, 1.0)).collect();
     let folds = Folds::of_trips(&Csr::from_triplets(50, 50, &triplets).unwrap(), 5, 0).unwrap();
-    let choice = select(&folds, &SelectSettings { max_rank: 6, ..SelectSettings::default() }, |_, _| true).unwrap();
+    let choice = select(&folds, &SelectSettings { max_rank: 6, ..SelectSettings::default() }).unwrap();
     assert_eq!(choice.rank, 1, "{}", choice.sentence());
 }
 

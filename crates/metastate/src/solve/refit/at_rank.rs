@@ -67,11 +67,6 @@ impl SpectralFits {
         Ok(least_squares(&problem, &self.start(rank)?, tolerance, max_sweeps))
     }
 
-    /// Least squares from the start of this very rank, not to the end: for a first look.
-    pub fn roughly(&self, rank: usize) -> Result<Factors> {
-        Ok(self.least_squares(rank, NEAR.0, NEAR.1)?.factors)
-    }
-
     /// The start of the likelihood: least squares with a few meta-states too many, not to the end, then mergers.
     pub fn near(&self, rank: usize) -> Result<Factors> {
         if rank <= 1 {

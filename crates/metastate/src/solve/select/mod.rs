@@ -1,0 +1,211 @@
+//! How many meta-states, and how strong a prior: chosen by the likelihood of held-out transitions. No truth is used.
+//!
+//! For each rank, and each fold held out in turn: spectral start, least squares and likelihood refit on the other folds, score on this
+//! one. Where there are many pairs, a first look with few passes finds about where the best rank lies, and only the ranks there are fitted
+//! with care.
+//!
+//! Folds differ from each other far more than models do on one fold, so models are compared fold by fold: rank r is *behind* the best by the
+//! mean of its differences, with the standard error of that mean. The smallest rank that is behind by no more than one standard error is
+//! chosen.
+
+mod held_out;
+mod search;
+
+pub use held_out::{Attempt, HeldOut};
+use held_out::{best, first_within_one_error};
+use search::{Care, Search, Stop};
+
+use super::score::{Model, Smoothing};
+use crate::counts::Folds;
+use crate::error::{Error, Result};
+
+/// Choices of the selection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelectSettings {
+    /// Ranks are tried up to this one.
+    pub max_rank: usize,
+    /// Ranks tried beyond the best before the search ends.
+    pub patience: usize,
+    /// Passes of the likelihood at each rank that is fitted with care, up to ten times as many where it still gains;
+    /// a third in the first look at large data.
+    pub passes: usize,
+    /// Strength of the prior in the first look, and where the search of the best one begins.
+    pub first_prior: f64,
+    /// Strengths to choose from.
+    pub priors: Vec<f64>,
+    /// How scores are smoothed.
+    pub smoothing: Smoothing,
+    /// Seed of the spectral bases.
+    pub seed: u64,
+}
+
+impl Default for SelectSettings {
+    fn default() -> Self {
+        SelectSettings {
+            max_rank: 40,
+            patience: 3,
+            passes: 30,
+            first_prior: 5.0,
+            priors: vec![0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0],
+            smoothing: Smoothing::default(),
+            seed: 0,
+        }
+    }
+}
+
+/// What was chosen, and what it was chosen from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The rank.
+    pub rank: usize,
+    /// The strength of the prior.
+    pub prior: f64,
+    /// The rank with the best mean score.
+    pub best_rank: usize,
+    /// All ranks tried, ascending; those far below the chosen one with the first prior.
+    pub ranks: Vec<Attempt>,
+    /// Strengths tried at the chosen rank.
+    pub priors: Vec<Attempt>,
+    /// Rank one: the next place does not depend on the present one.
+    pub independent: HeldOut,
+    /// The empirical P with as many pseudo-counts a state as served it best.
+    pub empirical: (f64, HeldOut),
+    /// Whether the search ended because no higher rank was allowed.
+    pub at_the_limit: bool,
+}
+
+impl Choice {
+    /// The entry of a rank.
+    pub fn at(&self, rank: usize) -> Option<&Attempt> {
+        self.ranks.iter().find(|r| r.rank == rank)
+    }
+
+    /// By how many standard errors the next smaller rank is behind the chosen one: how clear the choice is. Infinite at rank one.
+    pub fn clearness(&self) -> f64 {
+        match (self.at(self.rank), self.rank.checked_sub(1).and_then(|r| self.at(r))) {
+            (Some(chosen), Some(smaller)) => {
+                let (behind, error) = smaller.held_out.behind(&chosen.held_out);
+                behind / error
+            }
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// One sentence: what was chosen, why, and how clear it was.
+    pub fn sentence(&self) -> String {
+        let (Some(chosen), Some(best)) = (self.at(self.rank), self.at(self.best_rank)) else { return String::new() };
+        let why = if self.rank == self.best_rank {
+            "the best held-out log-likelihood, and no smaller rank is within one standard error of it".to_owned()
+        } else {
+            let (behind, error) = chosen.held_out.behind(&best.held_out);
+            format!(
+                "the smallest rank within one standard error of the best (rank {}, ahead by {behind:.1e} with standard error {error:.1e})",
+                self.best_rank
+            )
+        };
+        let clear = match self.clearness() {
+            c if c.is_infinite() => "there is no smaller rank".to_owned(),
+            c if c >= 3.0 => format!("clear: rank {} is {c:.0} standard errors worse", self.rank - 1),
+            c => format!("not clear: rank {} is only {c:.1} standard errors worse", self.rank - 1),
+        };
+        let limit = if self.at_the_limit { "; the best rank is the highest that was allowed, more may be better" } else { "" };
+        let number = if self.rank == 1 { "meta-state" } else { "meta-states" };
+        format!(
+            "{} {number}: {why} ({:.5} a transition over {} folds; empirical P {:.5}, independent {:.5}); {clear}{limit}.",
+            self.rank,
+            chosen.held_out.log_likelihood(),
+            chosen.held_out.folds.len(),
+            self.empirical.1.log_likelihood(),
+            self.independent.log_likelihood()
+        )
+    }
+}
+
+/// Ranks below the first choice that are tried again with the prior that suits the data.
+const ROOM_BELOW: usize = 1;
+/// Pairs from which on the ranks are looked at roughly first: with fewer, fitting all of them with care takes seconds.
+const MANY_PAIRS: usize = 500_000;
+
+/// Chooses rank and prior.
+pub fn select(folds: &Folds, settings: &SelectSettings) -> Result<Choice> {
+    select_watched(folds, settings, Vec::new(), &mut |_| true)?.ok_or(Error::Empty { what: "the list of attempts" })
+}
+
+/// The same, going on from what an earlier search on the same folds with the same settings has tried. `watch` is told of all attempts after each new one, and
+/// may end the search by returning false: then nothing is chosen.
+pub fn select_watched(
+    folds: &Folds,
+    settings: &SelectSettings,
+    tried: Vec<Attempt>,
+    watch: &mut dyn FnMut(&[Attempt]) -> bool,
+) -> Result<Option<Choice>> {
+    check(settings)?;
+    let max_rank = settings.max_rank.min(folds.whole().rows());
+    let many_pairs = folds.whole().nonzeros() >= MANY_PAIRS;
+    match choose(&mut Search::new(folds, max_rank, settings, tried, watch)?, max_rank, many_pairs, settings) {
+        Ok(choice) => Ok(Some(choice)),
+        Err(Stop::Ended) => Ok(None),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// All ranks with the first prior, then the prior at the best of them, then with that prior the ranks about it.
+fn choose(search: &mut Search, max_rank: usize, many_pairs: bool, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
+    let care = if many_pairs { Care::Rough } else { Care::Ready };
+    let (mut ranks, mut at_the_limit) = search.ranks_upwards(settings.first_prior, care, 1..=max_rank, settings.patience)?;
+    let before = first_within_one_error(&ranks).map_or(1, |a| a.rank);
+    // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
+    let tried_at = before.max(2).min(max_rank);
+    let mut priors = search.priors_uphill(tried_at, settings.first_prior)?;
+    let mut prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
+    // The ranks again: from a little below the first choice, and further down while the lowest of them is the one chosen. Ranks below those
+    // keep their first scores; they are far behind.
+    let mut lowest = 1;
+    if care == Care::Rough || prior != settings.first_prior {
+        lowest = before.saturating_sub(ROOM_BELOW).max(1);
+        let (again, limit) = search.ranks_upwards(prior, Care::Ready, lowest..=max_rank, settings.patience)?;
+        ranks.truncate(lowest - 1);
+        ranks.extend(again);
+        at_the_limit = limit;
+    }
+    let (rank, best_rank) = loop {
+        let compared = &ranks[lowest - 1..];
+        let rank = first_within_one_error(compared).map_or(before, |a| a.rank);
+        let best_rank = best(compared).map_or(before, |a| a.rank);
+        if rank > lowest || lowest == 1 {
+            break (rank, best_rank);
+        }
+        lowest -= 1;
+        ranks[lowest - 1] = search.attempt(lowest, prior, Care::Ready)?;
+    };
+    if rank != before {
+        priors = search.priors_uphill(rank, prior)?;
+        prior = best(&priors).map_or(prior, |a| a.prior);
+    }
+    let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
+    Ok(Choice { rank, prior, best_rank, ranks, priors, independent, empirical, at_the_limit })
+}
+
+/// Chooses the strength of the prior at a given rank: the best, and all that were tried.
+pub fn select_prior(folds: &Folds, rank: usize, settings: &SelectSettings) -> Result<(f64, Vec<Attempt>)> {
+    check(settings)?;
+    let go_on = &mut |_: &[Attempt]| true;
+    let priors = match Search::new(folds, rank, settings, Vec::new(), go_on)?.priors_uphill(rank, settings.first_prior) {
+        Ok(priors) => priors,
+        Err(Stop::Ended) => Vec::new(),
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    Ok((best(&priors).map_or(settings.first_prior, |a| a.prior), priors))
+}
+
+fn check(settings: &SelectSettings) -> Result<()> {
+    let wrong = |name, value: String, allowed| Err(Error::Setting { name, value, allowed });
+    if settings.max_rank == 0 || settings.passes == 0 || settings.patience == 0 {
+        return wrong("the highest rank, the passes or the patience of the selection", "0".into(), "each must be at least 1");
+    }
+    let bad = |p: &f64| !(*p >= 0.0 && p.is_finite());
+    if settings.priors.is_empty() || settings.priors.iter().any(bad) || bad(&settings.first_prior) {
+        return wrong("the strengths of the prior", format!("{:?}", settings.priors), "give at least one; each must be zero or positive");
+    }
+    Ok(())
+}
