@@ -119,15 +119,14 @@ pub fn choose(
 
 /// The page shows the score of the penalised solution, and where the path was not held out, that of the refit at its rank.
 fn on_page(p: &Point, choice: &Choice) -> PathPoint {
-    let refit = choice.at(p.rank).map(|r| (r.held_out.log_likelihood(), r.held_out.standard_error()));
-    let score = p.held_out.map(|(value, error, _)| (value, error)).or(refit);
+    let score = p.held_out.map(|(value, error, _)| (value, Some(error))).or(choice.mean_score(p.rank));
     PathPoint {
         lambda: p.lambda,
         rank: p.rank,
         objective: p.objective,
         gap: p.certified_gap,
         score: score.map(|s| s.0),
-        se: score.map(|s| s.1),
+        se: score.and_then(|s| s.1),
         zones: (!p.zones.is_empty()).then(|| p.zones.clone()),
     }
 }
@@ -292,28 +291,32 @@ fn path_csv(points: &[Point], choice: &Choice, chosen: usize) -> String {
             Some((a, b, c)) => fields.extend([a, b, c].map(number)),
             None => fields.extend([String::new(), String::new(), String::new()]),
         }
-        match choice.at(p.rank) {
-            Some(r) => fields.extend([r.held_out.log_likelihood(), r.held_out.standard_error()].map(number)),
-            None => fields.extend([String::new(), String::new()]),
-        }
+        let refit = choice.mean_score(p.rank);
+        fields.extend([refit.map(|s| s.0), refit.and_then(|s| s.1)].map(|x| x.map_or_else(String::new, number)));
         fields.push(if k == chosen { "yes".into() } else { String::new() });
         out += &(fields.join(",") + "\n");
     }
     out
 }
 
-/// One line a rank, and the two baselines; a rank that large data was only looked at roughly for says so.
+/// One line a rank, and the two baselines. A first look saw some folds only: its mean is made comparable, and it has no error of its own.
 fn ranks_csv(choice: &Choice) -> String {
     let mut out = String::from("model,held_out,standard_error,squared_error,behind_best,behind_standard_error,chosen,first_look\n");
     let Some(best) = choice.at(choice.best_rank) else { return out };
     let yes = |it_is: bool| if it_is { "yes" } else { "" };
-    let mut line = |name: String, h: &HeldOut, chosen: bool, first_look: bool| {
+    let mut line = |name: &str, score: (f64, Option<f64>), h: &HeldOut, chosen: bool, first_look: bool| {
         let (behind, error) = h.behind(&best.held_out);
-        let fields = [h.log_likelihood(), h.standard_error(), h.squared_error(), behind, error].map(number).join(",");
+        let squared_error = (!first_look).then(|| h.squared_error());
+        let fields =
+            [Some(score.0), score.1, squared_error, Some(behind), Some(error)].map(|x| x.map_or_else(String::new, number)).join(",");
         out += &format!("{name},{fields},{},{}\n", yes(chosen), yes(first_look));
     };
-    choice.ranks.iter().for_each(|r| line(r.rank.to_string(), &r.held_out, r.rank == choice.rank, r.first_look));
-    line("empirical".into(), &choice.empirical.1, false, false);
-    line("independent".into(), &choice.independent, false, false);
+    for r in &choice.ranks {
+        let score = choice.mean_score(r.rank).unwrap_or((f64::NAN, None));
+        line(&r.rank.to_string(), score, &r.held_out, r.rank == choice.rank, r.first_look);
+    }
+    for (name, h) in [("empirical", &choice.empirical.1), ("independent", &choice.independent)] {
+        line(name, (h.log_likelihood(), Some(h.standard_error())), h, false, false);
+    }
     out
 }

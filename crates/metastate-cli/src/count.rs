@@ -39,6 +39,7 @@ impl Counted {
 /// Counts and writes.
 pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Counted> {
     check_place(&command.out, command.force, &command.input.inputs)?;
+    check_name(&command.out)?;
     stopper.doing(Doing::Reading);
     let ingested = data::ingest(&command.input, false, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
@@ -60,6 +61,23 @@ pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -
         ledger: LedgerRecord::list(counted.counts.ledger()),
         hints: ingested.hints,
     })
+}
+
+/// Endings that promise another format than the one written.
+const OTHER_FORMATS: [&str; 10] = ["csv", "tsv", "txt", "json", "jsonl", "ndjson", "npy", "npz", "mtx", "gz"];
+
+/// A name that ends in `.csv` would be taken for a table of text by whatever reads it next.
+fn check_name(out: &Path) -> Result<()> {
+    let ending = out.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if OTHER_FORMATS.contains(&ending.as_str()) {
+        return Err(CliError::bad(
+            "E-CLI-ARGUMENT",
+            format!("a counts file is Parquet, which also keeps what was left out, and this name ends in .{ending}"),
+        )
+        .at(out.display().to_string())
+        .remedy(format!("--out {}", out.with_extension("parquet").display())));
+    }
+    Ok(())
 }
 
 /// A file is replaced only when that is asked for, an input never.

@@ -76,7 +76,10 @@ fn count_never_overwrites() {
     let place = Place::new();
     place.write("t.csv", "from,to\na,b\nb,a\na,a\n");
     let count = ["count", "t.csv", "--as", "trips", "--from", "from", "--to", "to", "--out"];
-    place.expect(2, &[&count[..], &["t.csv", "--force"]].concat());
+    let (_, err) = place.expect(2, &[&count[..], &["t.csv", "--force"]].concat());
+    assert!(err.contains("an input would be overwritten"), "{err}");
+    let (_, err) = place.expect(2, &[&count[..], &["c.csv"]].concat());
+    assert!(err.contains("ends in .csv") && err.contains("--out c.parquet") && !place.path("c.csv").exists(), "{err}");
     assert_eq!(place.read("t.csv"), b"from,to\na,b\nb,a\na,a\n");
     place.expect(0, &[&count[..], &["c.parquet"]].concat());
     place.expect(2, &[&count[..], &["c.parquet"]].concat());

@@ -39,7 +39,7 @@ pub struct Attempt {
     pub rank: usize,
     /// Transitions that the prior adds to every state.
     pub prior: f64,
-    /// Whether this was a first look at large data, with few passes on two folds: good enough far from the best rank.
+    /// Whether this was a first look, with few passes on two folds: good enough far from the best rank.
     pub first_look: bool,
     /// The scores.
     pub held_out: HeldOut,

@@ -1,8 +1,7 @@
 //! How many meta-states, and how strong a prior: chosen by the likelihood of held-out transitions. No truth is used.
 //!
 //! For each rank, and each fold held out in turn: spectral start, least squares and likelihood refit on the other folds, score on this
-//! one. Where there are many pairs, a first look with few passes finds about where the best rank lies, and only the ranks there are fitted
-//! with care.
+//! one. A first look with few passes on some folds finds about where the best rank lies, and only the ranks there are fitted with care.
 //!
 //! Folds differ from each other far more than models do on one fold, so models are compared fold by fold: rank r is *behind* the best by the
 //! mean of its differences, with the standard error of that mean. The smallest rank that is behind by no more than one standard error is
@@ -27,7 +26,7 @@ pub struct SelectSettings {
     /// Ranks tried beyond the best before the search ends.
     pub patience: usize,
     /// Passes of the likelihood at each rank that is fitted with care, up to ten times as many where it still gains;
-    /// a third in the first look at large data.
+    /// a third in the first look.
     pub passes: usize,
     /// Strength of the prior in the first look, and where the search of the best one begins.
     pub first_prior: f64,
@@ -62,7 +61,7 @@ pub struct Choice {
     pub prior: f64,
     /// The rank with the best mean score.
     pub best_rank: usize,
-    /// All ranks tried, ascending; those far below the chosen one with the first prior.
+    /// All ranks tried, ascending; those far below the chosen one by a first look, with the first prior.
     pub ranks: Vec<Attempt>,
     /// Strengths tried at the chosen rank.
     pub priors: Vec<Attempt>,
@@ -78,6 +77,16 @@ impl Choice {
     /// The entry of a rank.
     pub fn at(&self, rank: usize) -> Option<&Attempt> {
         self.ranks.iter().find(|r| r.rank == rank)
+    }
+
+    /// Mean held-out log-likelihood of a rank over all folds, with its standard error. A first look saw some folds only, and folds differ: there
+    /// it is the best rank's mean less what it is behind on those folds, and no error.
+    pub fn mean_score(&self, rank: usize) -> Option<(f64, Option<f64>)> {
+        let (attempt, best) = (self.at(rank)?, &self.at(self.best_rank)?.held_out);
+        Some(match attempt.first_look {
+            true => (best.log_likelihood() - attempt.held_out.behind(best).0, None),
+            false => (attempt.held_out.log_likelihood(), Some(attempt.held_out.standard_error())),
+        })
     }
 
     /// By how many standard errors the next smaller rank is behind the chosen one: how clear the choice is. Infinite at rank one.
@@ -121,10 +130,8 @@ impl Choice {
     }
 }
 
-/// Ranks below the first choice that are tried again with the prior that suits the data.
+/// Ranks below the first look's choice that are fitted with care, too.
 const ROOM_BELOW: usize = 1;
-/// Pairs from which on the ranks are looked at roughly first: with fewer, fitting all of them with care takes seconds.
-const MANY_PAIRS: usize = 500_000;
 
 /// Chooses rank and prior.
 pub fn select(folds: &Folds, settings: &SelectSettings) -> Result<Choice> {
@@ -141,33 +148,25 @@ pub fn select_watched(
 ) -> Result<Option<Choice>> {
     check(settings)?;
     let max_rank = settings.max_rank.min(folds.whole().rows());
-    let many_pairs = folds.whole().nonzeros() >= MANY_PAIRS;
-    match choose(&mut Search::new(folds, max_rank, settings, tried, watch)?, max_rank, many_pairs, settings) {
+    match choose(&mut Search::new(folds, max_rank, settings, tried, watch)?, max_rank, settings) {
         Ok(choice) => Ok(Some(choice)),
         Err(Stop::Ended) => Ok(None),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
 
-/// All ranks with the first prior, then the prior at the best of them, then with that prior the ranks about it.
-fn choose(search: &mut Search, max_rank: usize, many_pairs: bool, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
-    let care = if many_pairs { Care::Rough } else { Care::Ready };
-    let (mut ranks, mut at_the_limit) = search.ranks_upwards(settings.first_prior, care, 1..=max_rank, settings.patience)?;
+/// A first look at all ranks, the prior at the best of them, then with that prior and with care the ranks about it.
+fn choose(search: &mut Search, max_rank: usize, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
+    let (mut ranks, _) = search.ranks_upwards(settings.first_prior, Care::Rough, 1..=max_rank, settings.patience)?;
     let before = first_within_one_error(&ranks).map_or(1, |a| a.rank);
     // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
-    let tried_at = before.max(2).min(max_rank);
-    let mut priors = search.priors_uphill(tried_at, settings.first_prior)?;
+    let mut priors = search.priors_uphill(before.max(2).min(max_rank), settings.first_prior)?;
     let mut prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
-    // The ranks again: from a little below the first choice, and further down while the lowest of them is the one chosen. Ranks below those
-    // keep their first scores; they are far behind.
-    let mut lowest = 1;
-    if care == Care::Rough || prior != settings.first_prior {
-        lowest = before.saturating_sub(ROOM_BELOW).max(1);
-        let (again, limit) = search.ranks_upwards(prior, Care::Ready, lowest..=max_rank, settings.patience)?;
-        ranks.truncate(lowest - 1);
-        ranks.extend(again);
-        at_the_limit = limit;
-    }
+    // From a little below the first look's choice, and further down while the lowest of them is the one chosen.
+    let mut lowest = before.saturating_sub(ROOM_BELOW).max(1);
+    let (with_care, at_the_limit) = search.ranks_upwards(prior, Care::Ready, lowest..=max_rank, settings.patience)?;
+    ranks.truncate(lowest - 1);
+    ranks.extend(with_care);
     let (rank, best_rank) = loop {
         let compared = &ranks[lowest - 1..];
         let rank = first_within_one_error(compared).map_or(before, |a| a.rank);
