@@ -256,12 +256,9 @@ fn solve_or_resume(
     let snapshot = if job.run.resume { checkpoint.load()? } else { None };
     match &snapshot {
         Some(s) => reporter.say(format!("resuming at sweep {}, rank {}", s.sweeps, s.factors.rank())),
-        None if job.run.resume => {
-            // A path that was taken up has said so.
-            if !path_checkpoint::place(&job.run.out).exists() {
-                reporter.say("there is no checkpoint; starting from the beginning");
-            }
-        }
+        // A choice or a path that was taken up has said so.
+        None if job.run.resume && path_checkpoint::place(&job.run.out).exists() => {}
+        None if job.run.resume => reporter.say("there is no checkpoint; starting from the beginning"),
         // Numbers must not mix with those of an older run.
         None if stopper.keeps_checkpoints() => checkpoint.remove(),
         None => {}
