@@ -1,7 +1,7 @@
 //! How many meta-states, and how strong a prior: chosen by the likelihood of held-out transitions. No truth is used.
 //!
 //! For each rank, and each fold held out in turn: spectral start, least squares and likelihood refit on the other folds, score on this
-//! one. A first look with few passes on some folds finds about where the best rank lies, and only the ranks there are fitted with care.
+//! one. A first look with few passes on some folds finds about where the best rank lies, and the ranks there are fitted with care.
 //!
 //! Folds differ from each other far more than models do on one fold, so models are compared fold by fold: rank r is *behind* the best by the
 //! mean of its differences, with the standard error of that mean. The smallest rank that is behind by no more than one standard error is
@@ -61,7 +61,7 @@ pub struct Choice {
     pub prior: f64,
     /// The rank with the best mean score.
     pub best_rank: usize,
-    /// All ranks tried, ascending; those far below the chosen one by a first look, with the first prior.
+    /// All ranks tried, ascending; in large data those far below the chosen one by a first look, with the first prior.
     pub ranks: Vec<Attempt>,
     /// Strengths tried at the chosen rank.
     pub priors: Vec<Attempt>,
@@ -132,6 +132,8 @@ impl Choice {
 
 /// Ranks below the first look's choice that are fitted with care, too.
 const ROOM_BELOW: usize = 1;
+/// With fewer pairs all ranks are, in the end: it takes seconds, and people look at the curve.
+const MANY_PAIRS: usize = 500_000;
 
 /// Chooses rank and prior.
 pub fn select(folds: &Folds, settings: &SelectSettings) -> Result<Choice> {
@@ -148,7 +150,8 @@ pub fn select_watched(
 ) -> Result<Option<Choice>> {
     check(settings)?;
     let max_rank = settings.max_rank.min(folds.whole().rows());
-    match choose(&mut Search::new(folds, max_rank, settings, tried, watch)?, max_rank, settings) {
+    let whole_curve = folds.whole().nonzeros() < MANY_PAIRS;
+    match choose(&mut Search::new(folds, max_rank, settings, tried, watch)?, max_rank, whole_curve, settings) {
         Ok(choice) => Ok(Some(choice)),
         Err(Stop::Ended) => Ok(None),
         Err(Stop::Failed(error)) => Err(error),
@@ -156,7 +159,7 @@ pub fn select_watched(
 }
 
 /// A first look at all ranks, the prior at the best of them, then with that prior and with care the ranks about it.
-fn choose(search: &mut Search, max_rank: usize, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
+fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
     let (mut ranks, _) = search.ranks_upwards(settings.first_prior, Care::Rough, 1..=max_rank, settings.patience)?;
     let before = first_within_one_error(&ranks).map_or(1, |a| a.rank);
     // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
@@ -177,6 +180,9 @@ fn choose(search: &mut Search, max_rank: usize, settings: &SelectSettings) -> st
         lowest -= 1;
         ranks[lowest - 1] = search.attempt(lowest, prior, Care::Ready)?;
     };
+    if whole_curve {
+        ranks[..lowest - 1].iter_mut().try_for_each(|r| search.attempt(r.rank, prior, Care::Ready).map(|a| *r = a))?;
+    }
     if rank != before {
         priors = search.priors_uphill(rank, prior)?;
         prior = best(&priors).map_or(prior, |a| a.prior);
