@@ -132,7 +132,7 @@ impl Choice {
 
 /// Ranks below the first look's choice that are fitted with care, too.
 const ROOM_BELOW: usize = 1;
-/// With fewer pairs all ranks are, in the end: it takes seconds, and people look at the curve.
+/// With fewer pairs all ranks are: it takes seconds, and people look at the curve.
 const MANY_PAIRS: usize = 500_000;
 
 /// Chooses rank and prior.
@@ -170,6 +170,10 @@ fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &Se
     let (with_care, at_the_limit) = search.ranks_upwards(prior, Care::Ready, lowest..=max_rank, settings.patience)?;
     ranks.truncate(lowest - 1);
     ranks.extend(with_care);
+    if whole_curve {
+        ranks[..lowest - 1].iter_mut().try_for_each(|r| search.attempt(r.rank, prior, Care::Ready).map(|a| *r = a))?;
+        lowest = 1;
+    }
     let (rank, best_rank) = loop {
         let compared = &ranks[lowest - 1..];
         let rank = first_within_one_error(compared).map_or(before, |a| a.rank);
@@ -180,9 +184,6 @@ fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &Se
         lowest -= 1;
         ranks[lowest - 1] = search.attempt(lowest, prior, Care::Ready)?;
     };
-    if whole_curve {
-        ranks[..lowest - 1].iter_mut().try_for_each(|r| search.attempt(r.rank, prior, Care::Ready).map(|a| *r = a))?;
-    }
     if rank != before {
         priors = search.priors_uphill(rank, prior)?;
         prior = best(&priors).map_or(prior, |a| a.prior);
