@@ -134,7 +134,7 @@ pub fn zones(trips: &Trips, ratio: f64, seed: u64) -> Result<TaxiResult> {
     let prior = select_prior(&folds, k, &SelectSettings::default())?.0;
     let observed = Observed::new(trips.counts.clone())?;
     let refit =
-        likelihood_best_start(&observed, &solution.factors, &LikelihoodSettings { prior, ..Default::default() }, seed, |_, _| true)?;
+        likelihood_best_start(&observed, &solution.factors, k, &LikelihoodSettings { prior, ..Default::default() }, seed, |_, _| true)?;
     let refitted = trips.zones(&refit.fit.factors.u, k, seed)?;
     let title = format!("{k} zones, early stopping");
     let map = maps::pair(&trips.places, trips.side, (&title, &ours), ("SVD partition", &theirs));
@@ -170,7 +170,7 @@ pub fn default(trips: &Trips, seed: u64) -> Result<TaxiDefault> {
     let (solution, watch) = largest_lambda_with_rank(trips.chain.p(), trips.chain.weights(), trips.lambda_max, choice.rank)?;
     let observed = Observed::new(trips.counts.clone())?;
     let refit = LikelihoodSettings { prior: choice.prior, ..Default::default() };
-    let refit = likelihood_best_start(&observed, &solution.factors, &refit, seed, |_, _| true)?.fit.factors;
+    let refit = likelihood_best_start(&observed, &solution.factors, choice.rank, &refit, seed, |_, _| true)?.fit.factors;
     let k = refit.rank();
     let ours = trips.zones(&refit.u, k, seed)?;
     let theirs = svd_partition(trips.chain.p(), trips.chain.weights(), k, seed)?.labels;

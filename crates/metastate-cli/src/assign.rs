@@ -10,7 +10,7 @@ use metastate_ingest::Data;
 use metastate_report::{LedgerRecord, csv_field, folder, number};
 use serde::Serialize;
 
-use crate::args::{AssignCommand, AssignKind, FitArgs, InputArgs};
+use crate::args::{AssignCommand, AssignKind, FitArgs, InputArgs, RefitKind};
 use crate::count::check_place;
 use crate::data;
 use crate::error::{CliError, Result};
@@ -60,18 +60,28 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; memberships are read off counts")
             .remedy("give the transitions of the states or their counts"));
     };
-    let (by, word) = match command.by {
-        AssignKind::Penalised => (AssignBy::Penalised { lambda: summary.lambda }, "the penalised problem of the fit"),
-        AssignKind::LeastSquares => (AssignBy::LeastSquares, "least squares"),
-        AssignKind::Likelihood => (AssignBy::Likelihood, "maximum likelihood"),
-    };
+    let kind = command.by.unwrap_or(match (&result.refit, fit.refit_kind()) {
+        (Some(_), RefitKind::Likelihood) => AssignKind::Likelihood,
+        (Some(_), RefitKind::LeastSquares) => AssignKind::LeastSquares,
+        _ => AssignKind::Penalised,
+    });
+    // The destinations are those that the memberships go with.
+    let model = if kind == AssignKind::Penalised { &result.factors } else { result.model() };
     let known: HashMap<&str, u32> =
         result.states.iter().skip(1).enumerate().filter_map(|(i, row)| Some((row.first()?.as_str(), i as u32))).collect();
-    if known.len() != result.factors.v.rows() {
+    if known.len() != model.v.rows() || result.xi.len() != model.u.rows() {
         return Err(CliError::failed("E-CLI-RESULT", "states.csv and factors.npz speak of different states")
             .at(command.result.display().to_string()));
     }
-    let assigner = Assigner::new(&result.factors, by)?;
+    let (by, word) = match kind {
+        AssignKind::Penalised => (AssignBy::Penalised { lambda: summary.lambda }, "the penalised problem of the fit"),
+        AssignKind::LeastSquares => (AssignBy::LeastSquares, "least squares"),
+        AssignKind::Likelihood => {
+            let prior = summary.refit.as_ref().and_then(|r| r["prior"].as_f64()).unwrap_or(0.0);
+            (AssignBy::Likelihood { prior, mass: model.mass(&result.xi) }, "maximum likelihood")
+        }
+    };
+    let assigner = Assigner::new(model, by)?;
     let exponent = data::weight_power(&fit).exponent();
     let mut ledger = counted.counts.ledger().clone();
     let rows = memberships(&counted.counts, &known, &assigner, &mut ledger, |departures| (departures / summary.transitions).powf(exponent));
@@ -80,7 +90,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
             .remedy("check that the states are named as in the fit, and that the columns are the right way round"));
     }
     let new_states = rows.iter().filter(|r| !r.known).count();
-    folder::write_file(&command.out, table(&rows, result.factors.v.cols()).as_bytes())?;
+    folder::write_file(&command.out, table(&rows, model.rank()).as_bytes())?;
     reporter.clear();
     Ok(Assigned {
         result: command.result.display().to_string(),

@@ -28,6 +28,8 @@ const MOST_STATES_ON_PAGE: usize = 20_000;
 pub struct Chosen {
     /// lambda.
     pub lambda: f64,
+    /// The rank; the solution at lambda may have fewer, where no lambda of the path gives it.
+    pub rank: usize,
     /// The strength of the prior for the likelihood refit.
     pub prior: f64,
     /// The solver's settings for the final solve.
@@ -89,7 +91,7 @@ pub fn choose(
     let how = if reached {
         format!("lambda {lambda:.4e} is the largest of the path that gives it")
     } else {
-        format!("no lambda of the path gives it; {lambda:.4e}, the smallest, gives {}", points[at].rank)
+        format!("no lambda of the path gives it; {lambda:.4e}, the smallest, gives {}, so only a refit has that many", points[at].rank)
     };
     let sentence = format!("{} {how}.", sentence.trim_end_matches('.').to_owned() + ":");
     // The rank that the data supports, no more: the certified gap says what that costs.
@@ -114,7 +116,7 @@ pub fn choose(
     });
     let files = vec![("path.csv", path_csv(&points, &choice, at).into_bytes()), ("ranks.csv", ranks_csv(&choice).into_bytes())];
     let story = PathStory { sentence: sentence.clone(), chosen: at, points: points.iter().map(|p| on_page(p, &choice)).collect() };
-    Ok(Chosen { lambda, prior: choice.prior, settings: final_settings, record, files, sentence, story })
+    Ok(Chosen { lambda, rank: choice.rank, prior: choice.prior, settings: final_settings, record, files, sentence, story })
 }
 
 /// The page shows the score of the penalised solution, and where the path was not held out, that of the refit at its rank.

@@ -134,7 +134,7 @@ impl Solved {
 /// Everything between the data and the folder. `start` is when the work began.
 pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<Solved> {
     let chain = &loaded.chain;
-    hard::check(job.fit.clusters, chain.states())?;
+    hard::check(job.fit.hard(), chain.states())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let mut seconds = BTreeMap::from([("reading".to_owned(), start.elapsed().as_secs_f64())]);
@@ -174,8 +174,7 @@ pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Re
     seconds.insert("solving".into(), clock.elapsed().as_secs_f64());
     let clock = Instant::now();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let prior = chosen.as_ref().map(|c| c.prior);
-    let refitted = refit::run(job, &loaded, &solution, prior, lambda_max, true_p, reporter, stopper)?;
+    let refitted = refit::run(job, &loaded, &solution, chosen.as_ref(), lambda_max, true_p, reporter, stopper)?;
     if refitted.refit.is_some() {
         seconds.insert("refit".into(), clock.elapsed().as_secs_f64());
     }
@@ -183,7 +182,7 @@ pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Re
     reporter.spin("zones");
     stopper.go_on()?;
     let model = refitted.factors.as_ref().unwrap_or(&solution.factors);
-    let partition = hard::metastates(job.fit.clusters, &model.u, chain.xi(), job.seed)?;
+    let partition = hard::metastates(job.fit.hard(), &model.u, chain.xi(), job.seed)?;
     let flows = ZoneFlows::new(chain.p(), chain.departures(), &partition);
     seconds.insert("zones".into(), clock.elapsed().as_secs_f64());
     seconds.insert("total".into(), start.elapsed().as_secs_f64());
@@ -323,7 +322,7 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
         iterations: solution.sweeps,
         rounds: solution.rounds,
         seed: job.seed,
-        settings: json!({ "input": job.input, "fit": job.fit, "hard_metastates": hard::describe(job.fit.clusters) }),
+        settings: json!({ "input": job.input, "fit": job.fit.resolved(), "hard_metastates": hard::describe(job.fit.hard()) }),
         command: job.command.clone(),
         directory: std::env::current_dir().map_or_else(|_| String::new(), |d| d.display().to_string()),
         inputs: Vec::new(),
@@ -340,10 +339,15 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
 
 /// What a person wants to know, in a few lines.
 pub fn describe(s: &Summary, out: &Path) -> String {
-    let word = if s.rank == 1 { "meta-state" } else { "meta-states" };
+    let rank = s.refit.as_ref().and_then(|r| r["rank"].as_u64()).unwrap_or(s.rank as u64);
+    let word = if rank == 1 { "meta-state" } else { "meta-states" };
+    let of_what = match (&s.refit, rank == s.rank as u64) {
+        (None, _) => String::new(),
+        (Some(_), true) => " (of the penalised solution)".to_owned(),
+        (Some(_), false) => format!(" (of the penalised solution, which has {})", s.rank),
+    };
     let mut text = format!(
-        "{} {word} behind {} states ({} transitions, {} pairs)\nstatus {}: objective {:.9e}, certified gap {:.2e}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
-        s.rank,
+        "{rank} {word} behind {} states ({} transitions, {} pairs)\nstatus {}: objective {:.9e}, certified gap {:.2e}{of_what}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
         s.states,
         s.transitions,
         s.nonzeros,
@@ -361,7 +365,13 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     if let Some(refit) = &s.refit {
         let said = |key: &str| refit[key].as_f64().map_or_else(String::new, |x| format!(", {} {x:.6e}", key.replace('_', " ")));
         let kind = refit["kind"].as_str().unwrap_or_default();
-        text += &format!("refit by {kind}{}{}{}{}\n", said("fidelity"), said("log_likelihood"), said("prior"), said("rel_re"));
+        text += &format!(
+            "refit by {kind}{}{}{}{}; tables, page and forecasts show it\n",
+            said("fidelity"),
+            said("log_likelihood"),
+            said("prior"),
+            said("rel_re")
+        );
     }
     if !s.ledger.is_empty() {
         text += &format!("left out, of {} rows:\n", s.rows);

@@ -2,7 +2,7 @@
 
 use metastate::aggregate::latent::timescale_intervals;
 use metastate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
-use metastate::solve::refit::{LikelihoodSettings, Observed, RefitStart, least_squares, likelihood_best_start};
+use metastate::solve::refit::{LikelihoodSettings, Observed, RefitStart, SpectralFits, least_squares, likelihood_best_start};
 use metastate::solve::select::select_prior;
 use metastate::solve::{Factors, Problem, Solution, errors};
 use metastate::{Label, Operator};
@@ -11,7 +11,7 @@ use metastate_report::{csv_field, number};
 use serde_json::{Value, json};
 
 use crate::args::RefitKind;
-use crate::choose::{parts_of, select_settings};
+use crate::choose::{Chosen, parts_of, select_settings};
 use crate::data::Loaded;
 use crate::error::{CliError, Result};
 use crate::fit::Job;
@@ -44,7 +44,7 @@ pub fn run(
     job: &Job,
     loaded: &Loaded,
     solution: &Solution,
-    chosen_prior: Option<f64>,
+    chosen: Option<&Chosen>,
     lambda_max: f64,
     truth: Option<&dyn Operator>,
     reporter: &mut Reporter,
@@ -53,12 +53,18 @@ pub fn run(
     let chain = &loaded.chain;
     let mut out = Refitted::default();
     let recovery = |x: &Factors| truth.map(|p| errors::relative_recovery_error(chain.weights(), x, p));
-    match job.fit.refit {
+    // The rank that was chosen, or else that lambda found.
+    let rank = chosen.map_or(solution.rank(), |c| c.rank);
+    match job.fit.refit_kind() {
         RefitKind::None => {}
         RefitKind::LeastSquares => {
             reporter.spin("refit");
             let problem = Problem::new(chain.p(), chain.weights(), solution.lambda)?;
-            let fit = least_squares(&problem, &solution.factors, LEAST_SQUARES.0, LEAST_SQUARES.1);
+            let start = match rank == solution.rank() {
+                true => solution.factors.clone(),
+                false => SpectralFits::new(parts_of(loaded, lambda_max)?.counts.clone(), rank, job.seed)?.start(rank)?,
+            };
+            let fit = least_squares(&problem, &start, LEAST_SQUARES.0, LEAST_SQUARES.1);
             out.refit = Some(json!({
                 "kind": "least-squares", "rank": fit.factors.rank(), "fidelity": fit.fidelity, "sweeps": fit.sweeps,
                 "converged": fit.converged, "rel_re": recovery(&fit.factors),
@@ -68,16 +74,15 @@ pub fn run(
         }
         RefitKind::Likelihood => {
             let parts = parts_of(loaded, lambda_max)?;
-            let rank = solution.rank();
             reporter.spin("refit");
-            let prior = match (job.fit.prior, chosen_prior) {
+            let prior = match (job.fit.prior, chosen) {
                 (Some(given), _) => given,
-                (None, Some(chosen)) => chosen,
+                (None, Some(chosen)) => chosen.prior,
                 (None, None) => select_prior(&parts.folds(job.fit.folds, job.seed)?, rank, &select_settings(job))?.0,
             };
             let observed = Observed::new(parts.counts.clone())?;
             let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
-            let best = likelihood_best_start(&observed, &solution.factors, &settings, job.seed, |passes, value| {
+            let best = likelihood_best_start(&observed, &solution.factors, rank, &settings, job.seed, |passes, value| {
                 reporter.refitting(passes, value);
                 !stopper.must_end()
             })?;
@@ -89,7 +94,7 @@ pub fn run(
                 .collect();
             let (start, fit) = (name(best.start), best.fit);
             out.refit = Some(json!({
-                "kind": "likelihood", "rank": rank, "prior": prior, "start": start, "tried": tried, "log_likelihood": fit.log_likelihood, "penalised": fit.penalised,
+                "kind": "likelihood", "rank": fit.factors.rank(), "prior": prior, "start": start, "tried": tried, "log_likelihood": fit.log_likelihood, "penalised": fit.penalised,
                 "passes": fit.passes, "converged": fit.converged, "rel_re": recovery(&fit.factors),
             }));
             out.files.push(("refit.npz", arrays(job, &fit.factors)?));

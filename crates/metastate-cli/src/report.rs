@@ -117,14 +117,13 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
         (Ok(lon), Ok(lat)) => Some(lon.into_iter().zip(lat).collect()),
         _ => None,
     };
-    let refit = metastate_report::load_refit(place)?;
     let result = FitResult {
         labels: &labels,
         xi: &loaded.xi,
         coordinates: coordinates.as_deref(),
         cell: extras.cell,
         factors: &loaded.factors,
-        model: refit.as_ref().unwrap_or(&loaded.factors),
+        model: loaded.model(),
         partition: &partition,
         flows: &ZoneFlows::default(),
         witness_a: &loaded.witness.0,

@@ -21,7 +21,7 @@ pub fn check(fit: &FitArgs) -> Result<()> {
     if fit.bootstrap == 1 {
         return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap is 1; at least 2 draws are needed, 50 are usual"));
     }
-    if fit.bootstrap > 0 && fit.refit != RefitKind::Likelihood {
+    if fit.bootstrap > 0 && fit.refit_kind() != RefitKind::Likelihood {
         return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap needs --refit likelihood: it says how sure that refit is"));
     }
     for (name, value) in [("--lambda", fit.lambda), ("--lambda-ratio", fit.lambda_ratio)] {

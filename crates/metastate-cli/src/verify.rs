@@ -122,8 +122,7 @@ pub fn recheck(folder: &Path, result: &Loaded, fit: &FitArgs, data: &data::Loade
     checks.table("ledger", (summary.ledger != LedgerRecord::list(chain.ledger())).then(|| "other entries".to_owned()));
     checks.table("xi", (result.xi != chain.xi()).then(|| "other weights".to_owned()));
     let labels: Vec<String> = chain.index().labels().map(|l| l.to_string()).collect();
-    let refit = metastate_report::load_refit(folder)?;
-    checks.table("states.csv", states_table(result, refit.as_ref(), &labels, data.coordinates.as_deref(), fit.clusters));
+    checks.table("states.csv", states_table(result, &labels, data.coordinates.as_deref(), fit.hard()));
     checks.table("latent.csv", latent_table(result));
     checks.table("metastates.csv", metastates_table(result));
 
@@ -151,8 +150,11 @@ pub fn recheck(folder: &Path, result: &Loaded, fit: &FitArgs, data: &data::Loade
     for c in compare(&reported(summary), &found) {
         checks.add(c.name, number(c.reported), number(c.recomputed), c.agrees);
     }
-    if let Some(refit) = &summary.refit {
-        refit_checks(&mut checks, refit, folder, chain, truth.as_ref().map(|(p, _)| p.as_ref()))?;
+    if let Some(told) = &summary.refit {
+        match &result.refit {
+            Some(refit) => refit_checks(&mut checks, told, refit, chain, truth.as_ref().map(|(p, _)| p.as_ref())),
+            None => checks.table("refit.npz", Some("no such file".to_owned())),
+        }
     }
     // Only a gap that was reached may be called certified.
     let allowed = summary.status != "certified" || found.certified_gap <= fit.gap + slack(found.bound_norm);
@@ -163,17 +165,11 @@ pub fn recheck(folder: &Path, result: &Loaded, fit: &FitArgs, data: &data::Loade
 }
 
 /// The refit: its factors are stochastic, and its likelihood or fidelity is what plain loops over the data give.
-fn refit_checks(checks: &mut Checks, refit: &serde_json::Value, folder: &Path, chain: &Chain, truth: Option<&dyn Operator>) -> Result<()> {
-    let file = folder.join("refit.npz");
-    let arrays = metastate_report::npz::read_npz(&file)?;
-    let matrix = |name: &str| arrays.iter().find(|a| a.name == name).cloned().and_then(metastate_report::npz::Array::into_matrix);
-    let (Some(u), Some(v)) = (matrix("U"), matrix("V")) else {
-        return Err(CliError::failed("E-CLI-RESULT", "this file holds no matrices U and V").at(file.display().to_string()));
-    };
+fn refit_checks(checks: &mut Checks, told: &serde_json::Value, refit: &Factors, chain: &Chain, truth: Option<&dyn Operator>) {
+    let Factors { u, v } = refit;
     let d = chain.states();
     if (u.rows(), v.rows(), u.cols()) != (d, d, v.cols()) {
-        checks.table("refit.npz", Some("factors of another size".to_owned()));
-        return Ok(());
+        return checks.table("refit.npz", Some("factors of another size".to_owned()));
     }
     let rows = (0..d).map(|i| (u.row(i).iter().sum::<f64>() - 1.0).abs());
     let columns = (0..v.cols()).map(|k| ((0..d).map(|j| v[(j, k)]).sum::<f64>() - 1.0).abs());
@@ -181,7 +177,7 @@ fn refit_checks(checks: &mut Checks, refit: &serde_json::Value, folder: &Path, c
     let worst = rows.chain(columns).fold(0.0, f64::max);
     checks.table("refit.npz", (negative || worst > 1e-9).then(|| "factors that are not stochastic".to_owned()));
     let p = |i: usize, j: usize| (0..u.cols()).map(|k| u[(i, k)] * v[(j, k)]).sum::<f64>();
-    if let Some(reported) = refit["log_likelihood"].as_f64() {
+    if let Some(reported) = told["log_likelihood"].as_f64() {
         let (mut sum, mut total) = (0.0, 0.0);
         for i in 0..d {
             let n = chain.departures()[i];
@@ -193,7 +189,7 @@ fn refit_checks(checks: &mut Checks, refit: &serde_json::Value, folder: &Path, c
         let found = sum / total;
         checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
     }
-    if let (Some(reported), Some(truth)) = (refit["rel_re"].as_f64(), truth) {
+    if let (Some(reported), Some(truth)) = (told["rel_re"].as_f64(), truth) {
         let (mut error, mut norm) = (0.0, 0.0);
         for i in 0..d {
             let w = chain.weights()[i] * chain.weights()[i];
@@ -204,7 +200,6 @@ fn refit_checks(checks: &mut Checks, refit: &serde_json::Value, folder: &Path, c
         }
         checks.add("refit rel_re", number(reported), number(error / norm), (reported - error / norm).abs() <= 1e-6 * reported);
     }
-    Ok(())
 }
 
 /// What a bound proven more loosely here explains, as in the comparison of gaps.
@@ -248,14 +243,8 @@ pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
 }
 
 /// Labels, weights, memberships, hard meta-states and coordinates, each exactly.
-fn states_table(
-    result: &Loaded,
-    refit: Option<&Factors>,
-    labels: &[String],
-    coordinates: Option<&[(f64, f64)]>,
-    clusters: Clusters,
-) -> Option<String> {
-    let u = &result.factors.u;
+fn states_table(result: &Loaded, labels: &[String], coordinates: Option<&[(f64, f64)]>, clusters: Clusters) -> Option<String> {
+    let u = &result.model().u;
     let rows = result.states.get(1..).unwrap_or_default();
     if rows.len() != labels.len() || rows.len() != u.rows() || result.xi.len() != rows.len() {
         return Some(format!("{} rows for {} states", rows.len(), labels.len()));
@@ -264,7 +253,7 @@ fn states_table(
     let Some(zones) = rows.iter().map(zone).collect::<Option<Vec<usize>>>() else {
         return Some("a hard meta-state is no number".to_owned());
     };
-    if let Some(wrong) = wrong_zone(refit.map_or(u, |x| &x.u), &result.xi, &zones, clusters) {
+    if let Some(wrong) = wrong_zone(u, &result.xi, &zones, clusters) {
         return Some(wrong);
     }
     for (i, row) in rows.iter().enumerate() {
@@ -311,7 +300,7 @@ fn wrong_zone(u: &Mat, xi: &[f64], zones: &[usize], clusters: Clusters) -> Optio
 
 /// K = V^T U, summed in plain loops.
 fn latent_table(result: &Loaded) -> Option<String> {
-    let (u, v) = (&result.factors.u, &result.factors.v);
+    let Factors { u, v } = result.model();
     let rows = result.latent.get(1..).unwrap_or_default();
     if rows.len() != u.cols() || u.rows() != v.rows() || v.cols() != u.cols() {
         return Some(format!("{} rows for rank {}", rows.len(), u.cols()));
@@ -329,7 +318,7 @@ fn latent_table(result: &Loaded) -> Option<String> {
 
 /// Sizes, masses and stationary shares.
 fn metastates_table(result: &Loaded) -> Option<String> {
-    let zones = Zones::by_membership(&result.factors.u, &result.xi);
+    let zones = Zones::by_membership(&result.model().u, &result.xi);
     let rows = result.metastates.get(1..).unwrap_or_default();
     if rows.len() != zones.sizes.len() {
         return Some(format!("{} rows for rank {}", rows.len(), zones.sizes.len()));
@@ -343,7 +332,7 @@ fn stationary_column(result: &Loaded) -> Option<String> {
     let at = result.metastates.first()?.iter().position(|name| name == "stationary")?;
     let share = |row: &Vec<String>| row.get(at).and_then(|f| f.parse::<f64>().ok()).filter(|a| *a >= 0.0);
     let law: Option<Vec<f64>> = result.metastates[1..].iter().map(share).collect();
-    let (u, v) = (&result.factors.u, &result.factors.v);
+    let Factors { u, v } = result.model();
     let Some(law) = law.filter(|law| law.len() == u.cols() && v.cols() == u.cols() && v.rows() == u.rows()) else {
         return Some("no law in the column stationary".to_owned());
     };

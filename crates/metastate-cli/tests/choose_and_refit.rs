@@ -52,6 +52,55 @@ fn fit_chooses_rank_and_lambda_and_refits() {
     place.expect(1, &["verify", "squares"]);
 }
 
+/// The columns membership_1, membership_2, ... of a table.
+fn memberships(place: &Place, table: &str) -> Vec<Vec<f64>> {
+    let text = common::text(&place.read(table));
+    let mut rows = text.lines().map(|l| l.split(',').collect::<Vec<_>>());
+    let columns: Vec<usize> =
+        rows.next().unwrap().iter().enumerate().filter(|(_, c)| c.starts_with("membership_")).map(|(k, _)| k).collect();
+    rows.map(|row| columns.iter().map(|&k| row[k].parse().unwrap()).collect()).collect()
+}
+
+#[test]
+fn with_nothing_given_the_refit_is_the_answer_even_where_no_lambda_gives_its_rank() {
+    let place = planted();
+    // A path so short that it ends at one meta-state, where the data ask for three.
+    place.expect(0, &["fit", "chain/counts.csv", "--points", "2", "--floor", "0.95", "--max-rank", "6", "--out", "out"]);
+    let s = summary(&place, "out");
+    assert_eq!((s["rank"].as_u64(), s["choice"]["rank"].as_u64(), s["refit"]["rank"].as_u64()), (Some(1), Some(3), Some(3)), "{s}");
+    assert_eq!(
+        (s["settings"]["fit"]["refit"].as_str(), s["settings"]["fit"]["clusters"].as_str()),
+        (Some("likelihood"), Some("membership"))
+    );
+    assert!(s["choice"]["sentence"].as_str().unwrap().contains("no lambda of the path gives it"));
+    // Tables and forecast speak of the refit, and verify knows.
+    let arrays = metastate_report::npz::read_npz(&place.path("out/refit.npz")).unwrap();
+    let u = arrays.into_iter().find(|a| a.name == "U").unwrap().into_matrix().unwrap();
+    let table = memberships(&place, "out/states.csv");
+    assert!(table.len() == 40 && (0..40).all(|i| table[i] == u.row(i)), "states.csv");
+    for (file, lines) in [("latent.csv", 4), ("metastates.csv", 4)] {
+        assert_eq!(common::text(&place.read(&format!("out/{file}"))).lines().count(), lines, "{file}");
+    }
+    place.expect(0, &["verify", "out"]);
+    let (told, _) = place.expect(0, &["forecast", "out", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&told).unwrap()["rank"], 3);
+    assert!(common::text(&place.read("out/report.html")).contains("3 meta-states behind 40 states"));
+
+    // The states of the fit get their own memberships back, but for the shares that the prior leaves by.
+    place.expect(0, &["assign", "out", "chain/counts.csv", "--out", "again.csv"]);
+    let again = memberships(&place, "again.csv");
+    let worst = table.iter().flatten().zip(again.iter().flatten()).fold(0.0_f64, |w, (a, b)| w.max((a - b).abs()));
+    assert!(again.len() == 40 && worst < 0.02, "{worst}");
+
+    // Without a refit, and with a lambda, everything is of the solution of the stated problem.
+    for (arguments, name) in [(&["--refit", "none"][..], "plain"), (&["--lambda-ratio", "0.3"][..], "given")] {
+        place.expect(0, &[&["fit", "chain/counts.csv", "--max-rank", "6", "--out", name], arguments].concat());
+        let s = summary(&place, name);
+        assert!(s["refit"].is_null() && s["settings"]["fit"]["clusters"] == "rank" && !place.path(&format!("{name}/refit.npz")).exists());
+        place.expect(0, &["verify", name]);
+    }
+}
+
 #[test]
 fn a_path_is_written_point_by_point_and_taken_up_again() {
     let place = planted();

@@ -168,7 +168,8 @@ fn a_law_over_states_and_refitted_factors_are_taken_up() {
     assert_eq!((doc["rank"].as_u64(), doc["model"].as_str()), (Some(1), Some("refit")));
     let surely = doc["forecasts"][0]["top"][0]["probability"].as_f64().unwrap();
     assert!((surely - 1.0).abs() < 1e-14, "{surely}");
-    assert_eq!(document(&place, &[])["rank"].as_u64(), Some(3), "the refit is used only when asked for");
+    assert_eq!(document(&place, &[])["model"].as_str(), Some("refit"), "what tables and page speak of");
+    assert_eq!(document(&place, &["--model", "factors"])["rank"].as_u64(), Some(3));
 }
 
 #[test]

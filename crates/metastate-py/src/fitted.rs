@@ -116,12 +116,11 @@ pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py
         let e = CliError::failed("E-CLI-RESULT", format!("{name} is not the file that `metastate fit` wrote"));
         return Err(to_python(py, &e.at(place.display().to_string()).remedy("it was changed or damaged afterwards; fit again")));
     }
-    let refit = metastate_report::load_refit(&place).map_err(told)?;
     let extras = metastate_report::load_extras(&place).map_err(told)?;
     let out = PyDict::new(py);
     out.set_item("U", matrix(py, &result.factors.u)?)?;
     out.set_item("V", matrix(py, &result.factors.v)?)?;
-    if let Some(x) = refit {
+    if let Some(x) = &result.refit {
         out.set_item("refit_U", matrix(py, &x.u)?)?;
         out.set_item("refit_V", matrix(py, &x.v)?)?;
     }

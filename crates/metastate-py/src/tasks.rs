@@ -147,7 +147,7 @@ pub fn memberships<'py>(
     py: Python<'py>,
     u: &Bound<'_, PyArray2<f64>>,
     v: &Bound<'_, PyArray2<f64>>,
-    how: (String, f64),
+    how: (String, f64, Vec<f64>),
     given: &Bound<'_, PyTuple>,
     columns: Vec<Option<u32>>,
     transitions: f64,
@@ -155,10 +155,11 @@ pub fn memberships<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let factors = Factors { u: mat(u), v: mat(v) };
     let input = Input::new(given, None, None)?;
-    let by = match how.0.as_str() {
-        "penalised" => AssignBy::Penalised { lambda: how.1 },
+    let (kind, strength, mass) = how;
+    let by = match kind.as_str() {
+        "penalised" => AssignBy::Penalised { lambda: strength },
         "least-squares" => AssignBy::LeastSquares,
-        _ => AssignBy::Likelihood,
+        _ => AssignBy::Likelihood { prior: strength, mass },
     };
     let found: Mat = watched::run(py, None, None, move |_, stopper| {
         use rayon::prelude::*;

@@ -17,8 +17,10 @@ use crate::tables::parse_csv;
 pub struct Loaded {
     /// `summary.json`.
     pub summary: Summary,
-    /// U and V.
+    /// U and V of the stated problem.
     pub factors: Factors,
+    /// U and V of the refit, where there is one.
+    pub refit: Option<Factors>,
     /// Share of each state.
     pub xi: Vec<f64>,
     /// The dual point: left factor, right factor, multipliers.
@@ -57,6 +59,7 @@ pub fn load(folder: &Path) -> Result<Loaded> {
     }
     Ok(Loaded {
         factors: Factors { u: matrix(u, "factors.npz")?, v: matrix(v, "factors.npz")? },
+        refit: load_refit(&folder.join("refit.npz"))?,
         xi: xi.data,
         witness: (matrix(a, "certificate.npz")?, matrix(b, "certificate.npz")?, mu.data),
         states: table(&folder.join("states.csv"))?,
@@ -68,6 +71,11 @@ pub fn load(folder: &Path) -> Result<Loaded> {
 }
 
 impl Loaded {
+    /// What tables, page and forecasts speak of: the refit where there is one, else the solution of the stated problem.
+    pub fn model(&self) -> &Factors {
+        self.refit.as_ref().unwrap_or(&self.factors)
+    }
+
     /// A column of `states.csv`.
     pub fn column(&self, name: &str) -> Result<Vec<String>> {
         let missing = || damaged(Path::new("states.csv"), format!("has no column `{name}`"));
@@ -94,14 +102,12 @@ pub fn load_extras(folder: &Path) -> Result<Extras> {
     serde_json::from_str(&text).map_err(|e| damaged(&path, format!("cannot be read ({e})")))
 }
 
-/// The refitted factors, when the folder has them.
-pub fn load_refit(folder: &Path) -> Result<Option<Factors>> {
-    let path = folder.join("refit.npz");
+fn load_refit(path: &Path) -> Result<Option<Factors>> {
     if !path.exists() {
         return Ok(None);
     }
-    let [u, v] = arrays(&path, ["U", "V"])?;
-    let matrix = |array: Array| array.into_matrix().ok_or_else(|| damaged(&path, "holds an array that is no matrix"));
+    let [u, v] = arrays(path, ["U", "V"])?;
+    let matrix = |array: Array| array.into_matrix().ok_or_else(|| damaged(path, "holds an array that is no matrix"));
     Ok(Some(Factors { u: matrix(u)?, v: matrix(v)? }))
 }
 

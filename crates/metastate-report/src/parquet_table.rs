@@ -19,7 +19,7 @@ pub(crate) fn states(result: &FitResult) -> Result<Vec<u8>, String> {
         ("weight".into(), column(&mut result.xi.iter().copied())),
         ("metastate".into(), Arc::new(metastates)),
     ];
-    let u = &result.factors.u;
+    let u = &result.model.u;
     for j in 0..u.cols() {
         columns.push((format!("membership_{}", j + 1), column(&mut (0..u.rows()).map(|i| u[(i, j)]))));
     }

@@ -28,9 +28,9 @@ pub struct FitResult<'a> {
     pub coordinates: Option<&'a [(f64, f64)]>,
     /// Side of a cell in degrees, when the states are cells.
     pub cell: Option<f64>,
-    /// U and V.
+    /// U and V of the stated problem, for `factors.npz`.
     pub factors: &'a Factors,
-    /// What zones, page and plots show: the refit where there is one, else the same.
+    /// What tables, zones, page and plots show: the refit where there is one, else the same.
     pub model: &'a Factors,
     /// Hard meta-states, the zones.
     pub partition: &'a Partition,
@@ -74,7 +74,7 @@ impl Zones {
 
 /// Writes the folder and hands back the summary with the hashes of its files.
 pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult, extras: &Extras) -> Result<Summary> {
-    let zones = Zones::by_membership(&result.factors.u, result.xi);
+    let zones = Zones::by_membership(&result.model.u, result.xi);
     let draft = Draft::begin(place)?;
     let mut put = |name: &str, bytes: &[u8]| {
         summary.files.insert(name.to_owned(), hash::of_bytes(bytes));
@@ -88,7 +88,7 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     put("states.parquet", &parquet_table::states(result).map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
     put("metastates.csv", tables::metastates(result, &zones).as_bytes())?;
     let mut latent = Mat::default();
-    thin::product(&result.factors.v.transposed(), &result.factors.u, &mut latent);
+    thin::product(&result.model.v.transposed(), &result.model.u, &mut latent);
     put("latent.csv", tables::latent(&latent).as_bytes())?;
     let map = ZoneSet {
         partition: result.partition,

@@ -46,7 +46,7 @@ pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
 
 /// `label, weight, metastate, membership_1..s`, and `lon, lat` where they are known.
 pub(crate) fn states(result: &FitResult) -> String {
-    let u = &result.factors.u;
+    let u = &result.model.u;
     let mut out = String::from("label,weight,metastate");
     (1..=u.cols()).for_each(|j| push(&mut out, format_args!(",membership_{j}")));
     out.push_str(if result.coordinates.is_some() { ",lon,lat\n" } else { "\n" });
@@ -64,7 +64,7 @@ pub(crate) fn states(result: &FitResult) -> String {
 /// Size, mass, anchor states (largest membership, then weight), top destinations with their shares, and the share in the stationary
 /// law of the latent chain (the one that the data's own law leads to, where there are several).
 pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
-    let (u, v) = (&result.factors.u, &result.factors.v);
+    let (u, v) = (&result.model.u, &result.model.v);
     let named = NAMED.min(u.rows());
     let chain = LatentChain::new(u, v).and_then(|chain| chain.stationary(result.xi));
     let stationary = |j: usize| chain.as_ref().map_or(f64::NAN, |laws| laws.limit[j]);

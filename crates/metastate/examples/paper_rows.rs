@@ -6,8 +6,9 @@
 use metastate::linalg::{small, thin};
 use metastate::simulate::{Planted, planted};
 use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
-use metastate::solve::{Control, Effort, Observer, Phase, Problem, Progress, Settings, Silent, StopRule, solve};
+use metastate::solve::{Control, Effort, Observer, Phase, Problem, Progress, Settings, Silent, Start, StopRule, solve};
 use metastate::{Chain, Estimate, Mat, Result, WeightsBy};
+use rayon::prelude::*;
 
 const STATES: usize = 1000;
 const RANK: usize = 5;
@@ -18,16 +19,16 @@ struct PaperRow {
     lambda: f64,
     recovery: f64,
     sigma_r: f64,
+    /// relSE times n/d^2: it depends on the chain alone, `1 / (d^2 ||Xi P*||_F^2)`.
+    sampling: f64,
 }
 
 const ROWS: [PaperRow; 2] = [
-    PaperRow { ratio: 20, lambda: 2.4e-8, recovery: 2.33e-3, sigma_r: 1.87e-4 },
-    PaperRow { ratio: 200, lambda: 9.0e-9, recovery: 3.91e-4, sigma_r: 1.72e-4 },
+    PaperRow { ratio: 20, lambda: 2.4e-8, recovery: 2.33e-3, sigma_r: 1.87e-4, sampling: 0.630 },
+    PaperRow { ratio: 200, lambda: 9.0e-9, recovery: 3.91e-4, sigma_r: 1.72e-4, sampling: 0.646 },
 ];
 /// Printed for both rows.
 const SIGMA_1: f64 = 1.20e-3;
-/// relSE times n/d^2: it depends on the chain alone, `1 / (d^2 ||Xi P*||_F^2)`.
-const SAMPLING: f64 = 0.630;
 
 /// Who solves.
 #[derive(Clone, Copy)]
@@ -35,20 +36,23 @@ enum By {
     Us,
     /// PALM with the paper's rules from 0.1 d random columns, threshold 1.5e-4.
     Paper,
+    /// The same with warm restarts along lambda, as the paper did it: from three times lambda* down in steps of 1.25.
+    PaperPath,
 }
 
 fn main() -> Result<()> {
     for row in &ROWS {
-        let alike: Vec<u64> =
-            (1..).filter(|&seed| planted(STATES, RANK, seed).is_ok_and(|chain| is_like_the_papers(row, &chain))).take(5).collect();
+        let alike = nearest(row)?;
         // The largest lambda that is printed as lambda*: half a unit of its second digit more.
         let unit = 10f64.powf(row.lambda.log10().floor() - 1.0);
         let largest = row.lambda + 0.499 * unit;
         for (what, seeds, by, lambda) in [
             ("twenty chains, our solver", (1..=20).collect(), By::Us, row.lambda),
-            ("five chains with the paper's sigma_1, sigma_r and sampling error, our solver", alike.clone(), By::Us, row.lambda),
+            ("the five chains nearest to the paper's, our solver", alike.clone(), By::Us, row.lambda),
             ("those chains, the paper's algorithm", alike.clone(), By::Paper, row.lambda),
-            ("those chains, the paper's algorithm, the largest lambda printed as lambda*", alike, By::Paper, largest),
+            ("those chains, the paper's algorithm, the largest lambda printed as lambda*", alike.clone(), By::Paper, largest),
+            ("those chains, the paper's algorithm, warm restarts along lambda", alike.clone(), By::PaperPath, row.lambda),
+            ("those chains, our solver, the largest lambda printed as lambda*", alike, By::Us, largest),
         ] {
             let seeds: Vec<u64> = seeds;
             let values = seeds.iter().map(|&seed| measure(row, seed, by, lambda)).collect::<Result<Vec<_>>>()?;
@@ -58,9 +62,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Whether the chain has the printed values, chosen before anything is sampled or solved: `sigma_1` and the sampling error to half a per cent,
-/// `sigma_r` to one.
-fn is_like_the_papers(row: &PaperRow, chain: &Planted) -> bool {
+/// How far a chain is from what the paper prints of its own: the largest relative difference in `sigma_1`, `sigma_r` and the sampling error. Nothing is
+/// sampled or solved for this.
+fn distance(row: &PaperRow, chain: &Planted) -> f64 {
     // The squared singular values of Xi U V^T are the eigenvalues of (U^T Xi^2 U)(V^T V).
     let weights2: Vec<f64> = chain.xi.iter().map(|x| x * x).collect();
     let mut product = Mat::zeros(RANK, RANK);
@@ -68,10 +72,18 @@ fn is_like_the_papers(row: &PaperRow, chain: &Planted) -> bool {
     let norm2: f64 = (0..RANK).map(|k| product[(k, k)]).sum();
     let mut sigma: Vec<f64> = small::eigenvalues(&product).unwrap_or_default().iter().map(|(real, _)| real.max(0.0).sqrt()).collect();
     sigma.sort_by(f64::total_cmp);
-    let near = |x: f64, printed: f64, share: f64| (x / printed - 1.0).abs() <= share;
-    near(1.0 / (norm2 * (STATES * STATES) as f64), SAMPLING, 5e-3)
-        && sigma.last().is_some_and(|&x| near(x, SIGMA_1, 5e-3))
-        && sigma.first().is_some_and(|&x| near(x, row.sigma_r, 1e-2))
+    let off = |x: f64, printed: f64| (x / printed - 1.0).abs();
+    let ends = off(sigma[RANK - 1], SIGMA_1).max(off(sigma[0], row.sigma_r));
+    ends.max(off(1.0 / (norm2 * (STATES * STATES) as f64), row.sampling))
+}
+
+/// The seeds of the five chains of two thousand that are nearest to the paper's.
+fn nearest(row: &PaperRow) -> Result<Vec<u64>> {
+    let mut seeds =
+        (1..=2000u64).into_par_iter().map(|seed| Ok((distance(row, &planted(STATES, RANK, seed)?), seed))).collect::<Result<Vec<_>>>()?;
+    seeds.sort_by(|a, b| a.0.total_cmp(&b.0));
+    println!("n/d^2 {}: five chains within {:.1} % of the paper's sigma_1, sigma_r and sampling error", row.ratio, 100.0 * seeds[4].0);
+    Ok(seeds[..5].iter().map(|s| s.1).collect())
 }
 
 /// relSE, relRE, and the larger of relLE1 and relLE2.
@@ -85,9 +97,13 @@ fn measure(row: &PaperRow, seed: u64, by: By, lambda: f64) -> Result<[f64; 3]> {
         By::Us => {
             solve(&problem, &Settings { max_rank: RANK, stop: StopRule::Certificate { gap: 1e-2 }, ..Settings::default() }, &mut Silent)?
         }
-        By::Paper => {
-            let paper = Settings { max_sweeps: 5000, certificate: Effort::default().steering(), ..Settings::paper(STATES / 10, 1.5e-4) };
-            solve(&problem, &paper, &mut NoCycles::default())?
+        By::Paper => solve(&problem, &paper(), &mut NoCycles::default())?,
+        By::PaperPath => {
+            let start = solve(&problem.at_lambda(lambda * 1.25f64.powi(5)), &paper(), &mut NoCycles::default())?;
+            (0..5).rev().try_fold(start, |before, step| {
+                let warm = Settings { start: Start::Given(Box::new(before.factors)), start_rank: None, ..paper() };
+                solve(&problem.at_lambda(lambda * 1.25f64.powi(step)), &warm, &mut NoCycles::default())
+            })?
         }
     };
     Ok([
@@ -95,6 +111,11 @@ fn measure(row: &PaperRow, seed: u64, by: By, lambda: f64) -> Result<[f64; 3]> {
         relative_recovery_error(chain.weights(), &solution.factors, exact.p()),
         solution.errors.rel_le1.max(solution.errors.rel_le2),
     ])
+}
+
+/// The paper's own rules.
+fn paper() -> Settings {
+    Settings { max_sweeps: 5000, certificate: Effort::default().steering(), ..Settings::paper(STATES / 10, 1.5e-4) }
 }
 
 /// Algorithm 1 may append a column and remove it again for ever; it ends when a locally solved point has no fewer columns than an earlier one and F

@@ -4,7 +4,7 @@ use metastate::aggregate::rivals::{Fitted, FittedModel, Hard, Method, RivalSetti
 use metastate::aggregate::{AssignBy, Assigner, Overlap};
 use metastate::linalg::{Csr, Mat};
 use metastate::simulate::city;
-use metastate::solve::refit::LikelihoodSettings;
+use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
 use metastate::solve::score::{Smoothing, score};
 use metastate::solve::{Problem, Settings, Silent, Start, StopRule, lambda_max, solve};
 use metastate::{Counts, Estimate, Folds, StateIndex, WeightPower};
@@ -110,12 +110,38 @@ fn a_state_that_behaves_like_one_meta_state_is_given_to_it() {
     let v = Mat::from_vec(4, 2, vec![0.5, 0.0, 0.4, 0.1, 0.1, 0.4, 0.0, 0.5]).unwrap();
     let u = Mat::from_vec(4, 2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]).unwrap();
     let factors = metastate::solve::Factors { u, v };
-    for by in [AssignBy::LeastSquares, AssignBy::Likelihood, AssignBy::Penalised { lambda: 1e-9 }] {
-        let assigner = Assigner::new(&factors, by).unwrap();
+    let likelihood = |prior: f64| AssignBy::Likelihood { prior, mass: vec![0.5, 0.5] };
+    for by in [AssignBy::LeastSquares, likelihood(0.0), AssignBy::Penalised { lambda: 1e-9 }] {
+        let assigner = Assigner::new(&factors, by.clone()).unwrap();
         let pure = assigner.membership(&[(0, 50.0), (1, 40.0), (2, 10.0)], 0.1).unwrap();
         assert!((pure[0] - 1.0).abs() < 1e-4, "{by:?} {pure:?}");
         let mixed = assigner.membership(&[(0, 25.0), (1, 25.0), (2, 25.0), (3, 25.0)], 0.1).unwrap();
         assert!((mixed[0] - 0.5).abs() < 1e-4, "{by:?} {mixed:?}");
         assert_eq!(assigner.membership(&[], 0.1), None);
     }
+    // A prior draws a state with few transitions towards the shares of the meta-states, and one with many hardly.
+    let assigner = Assigner::new(&factors, AssignBy::Likelihood { prior: 10.0, mass: vec![0.2, 0.8] }).unwrap();
+    let share = |n: f64| assigner.membership(&[(0, n)], 0.1).unwrap()[0];
+    // Only the first meta-state goes to state 0: u = (n + 10 * 0.2) / (n + 10).
+    assert!((share(2.0) - 4.0 / 12.0).abs() < 1e-9 && (share(990.0) - 0.992).abs() < 1e-9, "{} {}", share(2.0), share(990.0));
+    assert!(Assigner::new(&factors, AssignBy::Likelihood { prior: 1.0, mass: vec![1.0] }).is_err());
+}
+
+#[test]
+fn a_state_of_a_likelihood_refit_gets_its_own_membership_back() {
+    let (counts, _) = easy_city(60_000);
+    let refit = LikelihoodSettings { prior: 2.0, max_passes: 4000, tolerance: 1e-14, accelerate: true };
+    let fits = SpectralFits::new(counts.csr().clone(), ZONES, 0).unwrap();
+    let found = fits.likelihood(ZONES, &refit).unwrap().factors;
+    let shares = fits.observed().departure_shares();
+    let assigner = Assigner::new(&found, AssignBy::Likelihood { prior: 2.0, mass: found.mass(shares) }).unwrap();
+    let mut worst = 0.0_f64;
+    for i in 0..counts.states() {
+        let (columns, values) = counts.csr().row(i);
+        let transitions: Vec<(u32, f64)> = columns.iter().copied().zip(values.iter().copied()).collect();
+        let again = assigner.membership(&transitions, 0.0).unwrap();
+        worst = again.iter().zip(found.u.row(i)).fold(worst, |w, (a, b)| w.max((a - b).abs()));
+    }
+    // The refit's prior has the shares of its start, not of its end.
+    assert!(worst < 0.01, "{worst}");
 }

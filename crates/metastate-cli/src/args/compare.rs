@@ -88,9 +88,9 @@ pub struct AssignCommand {
     /// Where from; without options, read as the result's own inputs were.
     #[command(flatten)]
     pub input: InputArgs,
-    /// How memberships are read off the transitions
-    #[arg(long, value_enum, default_value = "penalised")]
-    pub by: AssignKind,
+    /// How memberships are read off the transitions; as the result's own model was fitted, unless given
+    #[arg(long, value_enum)]
+    pub by: Option<AssignKind>,
     /// The table to write (CSV)
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,

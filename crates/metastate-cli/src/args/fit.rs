@@ -53,12 +53,14 @@ pub struct FitArgs {
     /// The true transition matrix, or its two factors, for the recovery error
     #[arg(long, value_name = "P.npy|U.npy,V.npy")]
     pub truth: Option<String>,
-    /// Hard meta-states (zones): k-means on the memberships with K clusters or one for each meta-state, or the largest membership
-    #[arg(long, value_name = "K|rank|membership", default_value = "rank")]
-    pub clusters: Clusters,
-    /// Fit once more at the rank found, without the price, into refit.npz
-    #[arg(long, value_enum, default_value = "none")]
-    pub refit: RefitKind,
+    /// Hard meta-states (zones): k-means on the memberships with K clusters or one for each meta-state, or the largest membership. Unless
+    /// given, the largest membership after a refit, else k-means with one for each meta-state
+    #[arg(long, value_name = "K|rank|membership")]
+    pub clusters: Option<Clusters>,
+    /// Fit once more at the rank found, without the price, into refit.npz. Unless given, by likelihood where lambda and rank are chosen, else
+    /// none
+    #[arg(long, value_enum)]
+    pub refit: Option<RefitKind>,
     /// Transitions that the prior of the likelihood refit adds to every state; chosen on held-out data without it
     #[arg(long, value_name = "C")]
     #[serde(default)]
@@ -254,7 +256,24 @@ impl FitArgs {
 
     /// Whether the data is needed in parts.
     pub fn needs_parts(&self) -> bool {
-        self.chooses() || self.bootstrap > 0 || (self.refit == RefitKind::Likelihood && self.prior.is_none())
+        self.chooses() || self.bootstrap > 0 || (self.refit_kind() == RefitKind::Likelihood && self.prior.is_none())
+    }
+
+    /// How to refit. The lambda that is chosen is a large one, which finds the rank and proves it; its solution is shrunk too far to predict
+    /// or to make zones, so there the refit is part of the answer.
+    pub fn refit_kind(&self) -> RefitKind {
+        self.refit.unwrap_or(if self.chooses() { RefitKind::Likelihood } else { RefitKind::None })
+    }
+
+    /// How states get their one meta-state. Refitted memberships are near 0 and 1 and speak for themselves; those of the penalised solution
+    /// are blurred, and the paper clusters them.
+    pub fn hard(&self) -> Clusters {
+        self.clusters.unwrap_or(if self.refit_kind() == RefitKind::None { Clusters::Rank } else { Clusters::Membership })
+    }
+
+    /// What was not given, written out: as it stands in the result.
+    pub fn resolved(&self) -> Self {
+        FitArgs { refit: Some(self.refit_kind()), clusters: Some(self.hard()), ..self.clone() }
     }
 
     /// This lambda ratio, everything else by default.
@@ -274,8 +293,8 @@ impl FitArgs {
             weight_power: "1".to_owned(),
             init: Init::Spectral,
             truth: None,
-            clusters: Clusters::Rank,
-            refit: RefitKind::None,
+            clusters: None,
+            refit: None,
             prior: None,
             folds: default_folds(),
             points: default_points(),

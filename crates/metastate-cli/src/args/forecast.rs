@@ -44,9 +44,9 @@ pub struct ForecastCommand {
     /// Frames a step stands for, when the result was fitted on counts made elsewhere; the lag of the fit unless given
     #[arg(long, value_name = "N")]
     pub lag: Option<usize>,
-    /// Which factors to use
-    #[arg(long, value_enum, default_value = "factors")]
-    pub model: ModelKind,
+    /// Which factors to use; the refitted ones where there are any, unless given
+    #[arg(long, value_enum)]
+    pub model: Option<ModelKind>,
     /// Write the tables to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

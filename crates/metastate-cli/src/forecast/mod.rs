@@ -25,6 +25,8 @@ const NAMED: usize = 5;
 
 /// A result, its latent chain and the names of its states.
 struct Model<'a> {
+    /// `factors` or `refit`.
+    name: &'static str,
     chain: LatentChain<'a>,
     states: StateIndex,
     labels: Vec<String>,
@@ -59,8 +61,7 @@ pub fn run(command: &ForecastCommand, reporter: &mut Reporter, stopper: &Stopper
     let loaded = load(&command.result)?;
     let input: InputArgs = serde_json::from_value(loaded.summary.settings["input"].clone())
         .map_err(|e| CliError::bad("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})")))?;
-    let factors = factors(command, &loaded)?;
-    let model = model(&factors, &loaded, command.lag.unwrap_or(input.lag))?;
+    let model = model(factors(command, &loaded)?, &loaded, command.lag.unwrap_or(input.lag))?;
     let start = start::law(command, &model)?;
     let target = start::set(&command.to, &model)?;
     reporter.spin("latent chain");
@@ -118,18 +119,18 @@ fn load(place: &Path) -> Result<Loaded> {
     metastate_report::load(place).map_err(|e| CliError::from(e).blame_input())
 }
 
-fn factors(command: &ForecastCommand, loaded: &Loaded) -> Result<Factors> {
-    match command.model {
-        ModelKind::Factors => Ok(loaded.factors.clone()),
-        ModelKind::Refit => metastate_report::load_refit(&command.result).map_err(|e| CliError::from(e).blame_input())?.ok_or_else(|| {
-            CliError::bad("E-CLI-RESULT", "this result has no refitted factors (refit.npz)")
-                .at(command.result.display().to_string())
-                .remedy("fit again with --refit likelihood, or leave out --model refit")
-        }),
+/// The factors asked for, with their name; without a wish, those that the result's own tables speak of.
+fn factors<'a>(command: &ForecastCommand, loaded: &'a Loaded) -> Result<(&'static str, &'a Factors)> {
+    match (command.model, &loaded.refit) {
+        (None | Some(ModelKind::Refit), Some(refit)) => Ok(("refit", refit)),
+        (None | Some(ModelKind::Factors), _) => Ok(("factors", &loaded.factors)),
+        (Some(ModelKind::Refit), None) => Err(CliError::bad("E-CLI-RESULT", "this result has no refitted factors (refit.npz)")
+            .at(command.result.display().to_string())
+            .remedy("fit again with --refit likelihood, or leave out --model refit")),
     }
 }
 
-fn model<'a>(factors: &'a Factors, loaded: &Loaded, lag: usize) -> Result<Model<'a>> {
+fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &Loaded, lag: usize) -> Result<Model<'a>> {
     let damaged = |sentence: String| CliError::bad("E-CLI-RESULT", sentence).remedy("the result was changed or damaged; fit again");
     let labels: Vec<String> = loaded.states.iter().skip(1).filter_map(|row| row.first().cloned()).collect();
     if labels.len() != factors.u.rows() || loaded.xi.len() != labels.len() {
@@ -139,7 +140,7 @@ fn model<'a>(factors: &'a Factors, loaded: &Loaded, lag: usize) -> Result<Model<
     let chain = LatentChain::new(&factors.u, &factors.v).map_err(|e| damaged(format!("the factors cannot be used: {e}")))?;
     let zones = Zones::by_membership(&factors.u, &loaded.xi);
     let lumped = Lumped::new(&chain, &zones.metastate, chain.rank())?;
-    Ok(Model { chain, states, labels, xi: loaded.xi.clone(), part: zones.metastate, lumped, lag })
+    Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part: zones.metastate, lumped, lag })
 }
 
 fn gather(command: &ForecastCommand, model: &Model, start: &start::Start) -> Result<Forecast> {
@@ -184,7 +185,7 @@ fn gather(command: &ForecastCommand, model: &Model, start: &start::Start) -> Res
     };
     Ok(Forecast {
         result: command.result.display().to_string(),
-        model: if command.model == ModelKind::Refit { "refit" } else { "factors" }.to_owned(),
+        model: model.name.to_owned(),
         states: chain.states(),
         rank: s,
         lag: model.lag,

@@ -56,7 +56,7 @@ def score(
 def memberships(
     u: NDArray[np.float64],
     v: NDArray[np.float64],
-    how: tuple[str, float],
+    how: tuple[str, float, list[float]],
     given: tuple[Any, ...],
     columns: list[int | None],
     transitions: float,

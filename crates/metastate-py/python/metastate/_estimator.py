@@ -48,10 +48,11 @@ class StateAggregation:
     init : {"spectral", "random"} or the folder of a result
     truth : str, optional
         File with the true P, or "U.npy,V.npy", for the recovery error.
-    clusters : {"rank", "membership"} or int
-        Hard meta-states: k-means on the memberships, or the largest membership.
-    refit : {"none", "least-squares", "likelihood"}
-        Fit once more at the rank found, without the price.
+    clusters : {"rank", "membership"} or int, optional
+        Hard meta-states: k-means on the memberships, or the largest membership. Unless given, the largest membership after a refit, else
+        k-means with one cluster for each meta-state.
+    refit : {"none", "least-squares", "likelihood"}, optional
+        Fit once more at the rank found, without the price. Unless given, by likelihood where lambda is chosen, else not at all.
     prior, folds, points, floor, bootstrap
         For what is chosen on held-out data, the path, and intervals of the memberships.
     time_limit : float, optional
@@ -117,8 +118,8 @@ class StateAggregation:
         weight_power: float = 1,
         init: str | PathLike[str] = "spectral",
         truth: str | None = None,
-        clusters: int | str = "rank",
-        refit: str = "none",
+        clusters: int | str | None = None,
+        refit: str | None = None,
         prior: float | None = None,
         folds: int = 5,
         points: int = 25,
@@ -304,12 +305,14 @@ class StateAggregation:
             )
         self._check_names(given)
         s = self.result_.summary
-        how = {"least-squares": "least-squares", "likelihood": "likelihood"}.get(self.refit if self.result_.refit is not None else "", "penalised")
-        u, v = self.result_.refit or self.result_.factors
+        u, v = self.result_.memberships, self.result_.profiles
+        refit = s.get("refit") or {"kind": "penalised"}
+        strength = self.result_.lam if refit["kind"] == "penalised" else refit.get("prior", 0.0)
+        how = (refit["kind"], strength, (u.T @ self.result_.weights).tolist())
         # A transition matrix has no number of transitions; its rows weigh as the states of the fit did on average.
         transitions = s["transitions"] or float(len(self.result_.states))
         exponent = float(s["settings"]["fit"]["weight_power"])
-        return _core.memberships(u, v, (how, self.result_.lam), given.payload, self._columns, transitions, exponent)
+        return _core.memberships(u, v, how, given.payload, self._columns, transitions, exponent)
 
     def predict(self, X: Any = None) -> Any:
         """Hard meta-states, from 0, of what `transform` takes; -1 where nothing is known."""
@@ -360,7 +363,7 @@ class StateAggregation:
         u, hard = self.result_.memberships, self.result_.labels
         known = ~np.isnan(soft).any(axis=1)
         out = np.full(len(soft), -1, dtype=np.int64)
-        if self.clusters == "membership":
+        if self.result_.summary["settings"]["fit"]["clusters"] == "membership":
             out[known] = soft[known].argmax(axis=1)
             return out
         # The zone whose mean is nearest: what k-means says of a point.

@@ -23,8 +23,9 @@ const MOST_PROFILES: usize = 300_000;
 /// What was found, in one sentence.
 pub fn sentence(summary: &Summary, result: &FitResult) -> String {
     let (few, many) = if result.coordinates.is_some() { ("zone", "cells") } else { ("meta-state", "states") };
-    let end = if summary.rank == 1 { "" } else { "s" };
-    format!("{} {few}{end} behind {} {many}", summary.rank, summary.states)
+    let rank = result.model.rank();
+    let end = if rank == 1 { "" } else { "s" };
+    format!("{rank} {few}{end} behind {} {many}", summary.states)
 }
 
 /// The status in plain words.

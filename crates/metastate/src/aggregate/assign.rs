@@ -5,7 +5,7 @@ use crate::linalg::{Mat, small, thin};
 use crate::solve::Factors;
 
 /// How the membership of a state is read off its transitions.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum AssignBy {
     /// The row of the penalised problem, `min 1/2 w^2 ||p - V u||^2 + lambda/2 sum_j ||V_j|| / ||U_j|| u_j^2` on the simplex, w the weight that
     /// the state would have had: a state of the fit gets its own membership back.
@@ -15,8 +15,14 @@ pub enum AssignBy {
     },
     /// `min ||p - V u||^2` on the simplex.
     LeastSquares,
-    /// `max sum_j n_j ln (V u)_j` on the simplex.
-    Likelihood,
+    /// `max sum_j n_j ln (V u)_j + c sum_k a_k ln u_k` on the simplex: the row of the likelihood refit, which a state with few transitions
+    /// leaves near to a.
+    Likelihood {
+        /// c, the transitions that the prior adds.
+        prior: f64,
+        /// a, the meta-states that they leave by: `U^T xi`. Not looked at without a prior.
+        mass: Vec<f64>,
+    },
 }
 
 /// Steps at most.
@@ -42,6 +48,12 @@ impl<'a> Assigner<'a> {
         if factors.rank() == 0 {
             return Err(Error::Empty { what: "the list of meta-states" });
         }
+        if let AssignBy::Likelihood { prior, mass } = &by
+            && *prior > 0.0
+            && mass.len() != factors.rank()
+        {
+            return Err(Error::SizeMismatch { what: "the shares of the meta-states", expected: factors.rank(), found: mass.len() });
+        }
         let (u, v) = (thin::column_norms(&factors.u), thin::column_norms(&factors.v));
         let stiffness = u.iter().zip(&v).map(|(u, v)| if *u > 0.0 { v / u } else { f64::MAX.sqrt() }).collect();
         Ok(Assigner { v: &factors.v, gram: thin::gram(&factors.v), stiffness, by })
@@ -54,8 +66,8 @@ impl<'a> Assigner<'a> {
         if !(total > 0.0 && total.is_finite()) {
             return None;
         }
-        Some(match self.by {
-            AssignBy::Likelihood => self.by_likelihood(transitions, total),
+        Some(match &self.by {
+            AssignBy::Likelihood { prior, mass } => self.by_likelihood(transitions, *prior, mass),
             AssignBy::LeastSquares => self.by_squares(transitions, total, 0.0),
             AssignBy::Penalised { lambda } => self.by_squares(transitions, total, lambda / (weight * weight)),
         })
@@ -94,18 +106,19 @@ impl<'a> Assigner<'a> {
         u
     }
 
-    /// Expectation and maximisation for one row: `u_k <- u_k sum_j (n_j / n) v_jk / (V u)_j`.
-    fn by_likelihood(&self, transitions: &[(u32, f64)], total: f64) -> Vec<f64> {
+    /// Expectation and maximisation for one row: `u_k <- u_k sum_j n_j v_jk / (V u)_j + c a_k`, divided by the sum.
+    fn by_likelihood(&self, transitions: &[(u32, f64)], prior: f64, mass: &[f64]) -> Vec<f64> {
         let s = self.v.cols();
+        let before: Vec<f64> = if prior > 0.0 { mass.iter().map(|a| prior * a).collect() } else { vec![0.0; s] };
         let mut u = vec![1.0 / s as f64; s];
         let mut next = vec![0.0; s];
         for _ in 0..STEPS {
-            next.fill(0.0);
+            next.copy_from_slice(&before);
             for &(j, n) in transitions {
                 let v = self.v.row(j as usize);
                 let p = thin::dot(&u, v);
                 if p > 0.0 {
-                    next.iter_mut().zip(v).zip(&u).for_each(|((x, v), u)| *x += n / total * u * v / p);
+                    next.iter_mut().zip(v).zip(&u).for_each(|((x, v), u)| *x += n * u * v / p);
                 }
             }
             let sum: f64 = next.iter().sum();

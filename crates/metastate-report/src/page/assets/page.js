@@ -221,7 +221,7 @@
   const S = D.summary;
   document.getElementById('verdict').append(
     el('span', { class: 'badge ' + (S.status === 'certified' ? 'certified' : ''), text: S.status }), el('span', { text: D.verdict }));
-  if (S.refit) document.getElementById('verdict').after(el('p', { class: 'note', id: 'refit', text: 'All figures show the refit by ' + (S.refit.kind === 'likelihood' ? `likelihood (a prior of ${fixed(S.refit.prior, 3)} transitions a state)` : 'least squares') + ' at the rank that lambda found. The proof above speaks of the penalised solution, in factors.npz.' }));
+  if (S.refit) document.getElementById('verdict').after(el('p', { class: 'note', id: 'refit', text: 'All figures show the refit by ' + (S.refit.kind === 'likelihood' ? `likelihood (a prior of ${fixed(S.refit.prior, 3)} transitions a state)` : 'least squares') + (S.refit.rank === S.rank ? ' at the rank that lambda found. The proof above speaks of the penalised solution, in factors.npz.' : ` with the ${S.refit.rank} meta-states that held-out data ask for. The proof above speaks of the penalised solution, in factors.npz, which has ${S.rank}.`) }));
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
   document.getElementById('facts').append(fact(count(d), 'states'), fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
     fact(percent(Math.max(0, S.errors.certified_gap)), 'certified gap'), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));

@@ -50,7 +50,7 @@ pub fn least_squares_refit(training: &Training, settings: &RivalSettings) -> Res
 /// The penalty dropped, likelihood with a prior; from the penalised solution and from the spectral start, the better of the two.
 pub fn likelihood_refit(training: &Training, settings: &RivalSettings) -> Result<Factors> {
     let start = penalised(training, settings)?;
-    Ok(likelihood_best_start(training.observed(), &start, &settings.likelihood, settings.seed, |_, _| true)?.fit.factors)
+    Ok(likelihood_best_start(training.observed(), &start, start.rank(), &settings.likelihood, settings.seed, |_, _| true)?.fit.factors)
 }
 
 /// Shares of lambda_max that are tried, from above. Larger ones leave little of the columns: on taxi trips the fit at 0.3 was worse

@@ -1,9 +1,10 @@
 //! The likelihood refit from more than one start. L has many maxima, and expectation and maximisation climb the one they start under: so
-//! the refit runs from the factors given and from the spectral start of the same rank, and the higher of the two is kept.
+//! the refit runs from the factors given and from the spectral start, and the higher of the two is kept. Factors of another rank than wanted
+//! are no start: where no lambda gives the rank that the data support, the spectral one stands alone.
 
 use super::likelihood::{Likelihood, LikelihoodSettings, likelihood_watched, prior_mass};
 use super::{Observed, SpectralFits};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::solve::bootstrap::matching;
 use crate::solve::problem::Factors;
 
@@ -32,7 +33,7 @@ pub struct Tried {
 /// The best refit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestRefit {
-    /// It; columns in the order of the factors given, as well as they match.
+    /// It; columns in the order of the factors given, as well as they match, or by mass where the ranks differ.
     pub fit: Likelihood,
     /// Where it started.
     pub start: RefitStart,
@@ -40,38 +41,44 @@ pub struct BestRefit {
     pub tried: Vec<Tried>,
 }
 
-/// Refits from both starts. `watch(passes, L / n)` is told of every pass of each and may end that one by returning false.
+/// Refits at this rank from both starts. `watch(passes, L / n)` is told of every pass of each and may end that one by returning false.
 pub fn likelihood_best_start(
     observed: &Observed,
     given: &Factors,
+    rank: usize,
     settings: &LikelihoodSettings,
     seed: u64,
     mut watch: impl FnMut(usize, f64) -> bool,
 ) -> Result<BestRefit> {
-    let mut refit = |start: RefitStart, x: &Factors| -> Result<(Likelihood, Tried)> {
+    let is_a_start = given.rank() == rank;
+    let spectral = match rank {
+        // One law for all: there is nothing else to start from.
+        0 | 1 if is_a_start => None,
+        _ => Some(SpectralFits::new(observed.counts().clone(), rank, seed)?.near(rank)?),
+    };
+    let starts = [
+        (RefitStart::Given, Some(given).filter(|_| is_a_start)),
+        // Data with fewer directions than wanted have no such start.
+        (RefitStart::Spectral, spectral.as_ref().filter(|x| x.rank() == rank || !is_a_start)),
+    ];
+    let mut best: Option<(Likelihood, Tried)> = None;
+    let mut tried = Vec::new();
+    for (start, x) in starts.into_iter().filter_map(|(start, x)| Some((start, x?))) {
         let fit = likelihood_watched(observed, x, settings, &mut watch)?;
         let highest: f64 = prior_mass(observed, x).iter().map(|a| a * a.ln()).sum();
         let comparable = fit.penalised - settings.prior * observed.states() as f64 * highest / observed.transitions();
-        let tried = Tried { start, log_likelihood: fit.log_likelihood, comparable };
-        Ok((fit, tried))
-    };
-    let (fit, first) = refit(RefitStart::Given, given)?;
-    let mut best = BestRefit { fit, start: RefitStart::Given, tried: vec![first] };
-    let rank = given.rank();
-    if rank < 2 {
-        return Ok(best);
+        let this = Tried { start, log_likelihood: fit.log_likelihood, comparable };
+        tried.push(this);
+        if best.as_ref().is_none_or(|(_, before)| comparable > before.comparable) {
+            best = Some((fit, this));
+        }
     }
-    let spectral = SpectralFits::new(observed.counts().clone(), rank, seed)?.near(rank)?;
-    // Data with fewer directions than the factors have columns: there is no such start.
-    if spectral.rank() != rank {
-        return Ok(best);
-    }
-    let (mut fit, second) = refit(RefitStart::Spectral, &spectral)?;
-    best.tried.push(second);
-    if second.comparable > first.comparable {
+    let (mut fit, Tried { start, .. }) = best.ok_or(Error::Empty { what: "the list of starts" })?;
+    if !is_a_start {
+        fit.factors.order_by_mass(observed.departure_shares());
+    } else if start == RefitStart::Spectral {
         let order = matching(&given.u, &fit.factors.u, observed.departure_shares());
         fit.factors = Factors { u: fit.factors.u.select_columns(&order), v: fit.factors.v.select_columns(&order) };
-        (best.fit, best.start) = (fit, RefitStart::Spectral);
     }
-    Ok(best)
+    Ok(BestRefit { fit, start, tried })
 }
