@@ -17,7 +17,8 @@
   const membership = (i, j) => (place.has(i) && U ? U[place.get(i) * s + j] / 65535 : ours[i] === j ? top[i] / 255 : 0);
 
   // ---------------------------------------------------------------- what is chosen, and who wants to know
-  const now = { zone: null, state: null, soft: true, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
+  // Beside a rival's hard zones ours are hard at first: like is seen with like.
+  const now = { zone: null, state: null, soft: !rival, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
   const listeners = [];
   const set = (change) => { Object.assign(now, change); listeners.forEach((f) => f()); };
   const pickZone = (j) => set({ zone: now.zone === j ? null : j });
@@ -240,7 +241,7 @@
     return a;
   };
   if (lon) {
-    const body = card('map', 'Map', 'Cells coloured by zone; a cell between zones has a colour between theirs. Point at a cell for its memberships, click it to see where its trips lead.', figures, 'Map');
+    const body = card('map', 'Map', 'Cells coloured by zone; with soft memberships a cell between zones has a colour between theirs. Point at a cell for its memberships, click it to see where its trips lead.', figures, 'Map');
     const find = el('input', { type: 'search', placeholder: 'find a cell, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
     const reset = el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ zone: null, state: null }) } });
