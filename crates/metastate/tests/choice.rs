@@ -34,13 +34,14 @@ fn the_planted_rank_is_chosen() {
 }
 
 #[test]
-fn in_large_data_ranks_far_below_are_looked_at_roughly() {
+fn in_large_data_ranks_far_away_are_looked_at_roughly() {
     let counts = planted(760, 4, 7).unwrap().sample_counts(8_000_000, 7).unwrap();
     assert!(counts.csr().nonzeros() > 500_000);
     let folds = Folds::of_trips(counts.csr(), 3, 1).unwrap();
-    let choice = select(&folds, &SelectSettings { patience: 1, ..SelectSettings::default() }).unwrap();
+    let choice = select(&folds, &SelectSettings { patience: 2, ..SelectSettings::default() }).unwrap();
     let looks: Vec<(usize, bool)> = choice.ranks.iter().map(|r| (r.rank, r.first_look)).collect();
-    assert_eq!(looks, [(1, true), (2, true), (3, false), (4, false), (5, false)], "{}", choice.sentence());
+    // Five are clearly worse than four, with care: six need not be fitted so.
+    assert_eq!(looks, [(1, true), (2, true), (3, false), (4, false), (5, false), (6, true)], "{}", choice.sentence());
     // What was seen on two folds is told in the terms of all three.
     let (rough, none) = choice.mean_score(2).unwrap();
     let (on_two, best) = (&choice.at(2).unwrap().held_out, &choice.at(4).unwrap().held_out);

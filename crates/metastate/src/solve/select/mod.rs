@@ -61,7 +61,7 @@ pub struct Choice {
     pub prior: f64,
     /// The rank with the best mean score.
     pub best_rank: usize,
-    /// All ranks tried, ascending; in large data those far below the chosen one by a first look, with the first prior.
+    /// All ranks tried, ascending; in large data those far from the chosen one by a first look, with the first prior.
     pub ranks: Vec<Attempt>,
     /// Strengths tried at the chosen rank.
     pub priors: Vec<Attempt>,
@@ -134,6 +134,8 @@ impl Choice {
 const ROOM_BELOW: usize = 1;
 /// With fewer pairs all ranks are: it takes seconds, and people look at the curve.
 const MANY_PAIRS: usize = 500_000;
+/// Standard errors by which a rank fitted with care is behind when the first look need not be confirmed at higher ones.
+const CLEAR: f64 = 5.0;
 
 /// Chooses rank and prior.
 pub fn select(folds: &Folds, settings: &SelectSettings) -> Result<Choice> {
@@ -160,14 +162,23 @@ pub fn select_watched(
 
 /// A first look at all ranks, the prior at the best of them, then with that prior and with care the ranks about it.
 fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
-    let (mut ranks, _) = search.ranks_upwards(settings.first_prior, Care::Rough, 1..=max_rank, settings.patience)?;
+    // So many ranks in a row were no better than the best before.
+    let patient = |tried: &[Attempt], best: &Attempt| tried.last().is_some_and(|last| last.rank >= best.rank + settings.patience);
+    let clearly_behind = |tried: &[Attempt], best: &Attempt| {
+        let (behind, error) = tried.last().map_or((0.0, 0.0), |last| last.held_out.behind(&best.held_out));
+        behind > CLEAR * error
+    };
+    let (mut ranks, _) = search.ranks_upwards(settings.first_prior, Care::Rough, 1..=max_rank, patient)?;
     let before = first_within_one_error(&ranks).map_or(1, |a| a.rank);
     // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
     let mut priors = search.priors_uphill(before.max(2).min(max_rank), settings.first_prior)?;
     let mut prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
     // From a little below the first look's choice, and further down while the lowest of them is the one chosen.
     let mut lowest = before.saturating_sub(ROOM_BELOW).max(1);
-    let (with_care, at_the_limit) = search.ranks_upwards(prior, Care::Ready, lowest..=max_rank, settings.patience)?;
+    let enough = |tried: &[Attempt], best: &Attempt| patient(tried, best) || (!whole_curve && clearly_behind(tried, best));
+    let (with_care, at_the_limit) = search.ranks_upwards(prior, Care::Ready, lowest..=max_rank, enough)?;
+    let highest = lowest - 1 + with_care.len();
+    let above = ranks.split_off(highest.min(ranks.len()));
     ranks.truncate(lowest - 1);
     ranks.extend(with_care);
     if whole_curve {
@@ -187,6 +198,9 @@ fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &Se
     if rank != before {
         priors = search.priors_uphill(rank, prior)?;
         prior = best(&priors).map_or(prior, |a| a.prior);
+    }
+    if !whole_curve {
+        ranks.extend(above);
     }
     let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
     Ok(Choice { rank, prior, best_rank, ranks, priors, independent, empirical, at_the_limit })

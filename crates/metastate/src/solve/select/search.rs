@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use rayon::prelude::*;
 
 use super::SelectSettings;
-use super::held_out::{Attempt, HeldOut};
+use super::held_out::{Attempt, HeldOut, best};
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 use crate::linalg::Csr;
@@ -108,22 +108,23 @@ impl<'a> Search<'a> {
         Ok(Search { prepared, settings, attempts, watch, starts: (0, Vec::new()) })
     }
 
-    /// Ranks upwards, until `patience` of them in a row were no better than the best before; whether the best is the last allowed.
-    pub fn ranks_upwards(&mut self, prior: f64, care: Care, ranks: RangeInclusive<usize>, patience: usize) -> Found<(Vec<Attempt>, bool)> {
-        let mut tried: Vec<Attempt> = Vec::new();
-        let (max_rank, mut best, mut best_value) = (*ranks.end(), *ranks.start(), f64::NEG_INFINITY);
+    /// Ranks upwards, until `enough(attempts, best)`; whether the best is the last allowed.
+    pub fn ranks_upwards(
+        &mut self,
+        prior: f64,
+        care: Care,
+        ranks: RangeInclusive<usize>,
+        enough: impl Fn(&[Attempt], &Attempt) -> bool,
+    ) -> Found<(Vec<Attempt>, bool)> {
+        let (max_rank, mut tried) = (*ranks.end(), Vec::new());
         for rank in ranks {
-            let attempt = self.attempt(rank, prior, care)?;
-            let value = attempt.held_out.log_likelihood();
-            tried.push(attempt);
-            if value > best_value {
-                (best, best_value) = (rank, value);
-            }
-            if rank >= best + patience {
+            tried.push(self.attempt(rank, prior, care)?);
+            if best(&tried).is_some_and(|best| enough(&tried, best)) {
                 return Ok((tried, false));
             }
         }
-        Ok((tried, best == max_rank))
+        let at_the_limit = best(&tried).is_some_and(|best| best.rank == max_rank);
+        Ok((tried, at_the_limit))
     }
 
     /// Strengths of the prior from the one nearest to `from`, uphill until the score falls: it has one maximum, a weak prior lets the fit follow the noise
