@@ -1,7 +1,7 @@
 //! The likelihood refit from more than one start. L has many maxima, and expectation and maximisation climb the one they start under: so
 //! the refit runs from the spectral start and from the factors given, and the higher of the two is kept. Passes gain less and less, so the second is
-//! given up when what it gains a pass cannot bring it level in the passes that are left: at 100,000 states it crept for 150 passes where the first
-//! needed 19. Factors of another rank than wanted are no start: where no lambda gives the rank that the data support, the spectral one stands alone.
+//! given up when what it gains a pass cannot bring it level in the passes that are left: at 100,000 states it crept for over 170 passes where the
+//! first needed 19. Factors of another rank than wanted are no start: where no lambda gives the rank that the data support, the spectral one stands alone.
 
 use super::likelihood::{Likelihood, LikelihoodSettings, likelihood_watched, prior_mass};
 use super::{Observed, SpectralFits};
