@@ -99,7 +99,7 @@ pub fn solver(fit: &FitArgs, seed: u64, chain: &Chain) -> Result<(Settings, Vec<
 
 /// The paper's settings, and with how many meta-states they start.
 fn paper(fit: &FitArgs, states: usize) -> (Settings, Option<usize>) {
-    let start_rank = fit.start_rank.unwrap_or_else(|| (states / 10).clamp(1, PAPER_START.min(fit.max_rank)));
+    let start_rank = fit.start_rank.unwrap_or_else(|| (states / 10).min(PAPER_START).min(fit.max_rank).max(1));
     (Settings::paper(start_rank, PAPER_THRESHOLD), Some(start_rank))
 }
 
