@@ -28,12 +28,16 @@ pub struct Loaded {
     pub parts: Option<Parts>,
 }
 
+/// A transition matrix is taken for so many transitions a state on average: enough for the passes before a refit, whose own prior counts
+/// transitions. The likelihood with its prior does not depend on it, since the prior asked for is multiplied by it as well.
+const TRANSITIONS_A_STATE: f64 = 1000.0;
+
 impl Loaded {
-    /// What a likelihood is summed over: the counts, or for a transition matrix `d xi_i p_ij`. Its rows then count as one transition a state on
-    /// average, which gives the prior its unit.
-    pub fn transitions(&self) -> Result<Csr> {
+    /// What a likelihood is summed over, and how many transitions one unit of the prior is: the counts, one; for a transition matrix, which has
+    /// none, `d xi_i p_ij` times [`TRANSITIONS_A_STATE`], so that a unit is what a state weighs on average.
+    pub fn transitions(&self) -> Result<(Csr, f64)> {
         if let Some(parts) = &self.parts {
-            return Ok(parts.counts.clone());
+            return Ok((parts.counts.clone(), 1.0));
         }
         let (p, d) = (self.chain.p(), self.chain.states());
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -41,12 +45,12 @@ impl Loaded {
             p.row(i).for_each(d, |j, x| {
                 if x > 0.0 {
                     indices.push(j as u32);
-                    values.push(d as f64 * share * x);
+                    values.push(TRANSITIONS_A_STATE * d as f64 * share * x);
                 }
             });
             indptr.push(indices.len());
         }
-        Ok(Csr::from_parts(d, d, indptr, indices, values)?)
+        Ok((Csr::from_parts(d, d, indptr, indices, values)?, TRANSITIONS_A_STATE))
     }
 }
 

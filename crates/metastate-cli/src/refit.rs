@@ -81,8 +81,9 @@ pub fn run(
                     select_prior(&parts_of(loaded, lambda_max)?.folds(job.fit.folds, job.seed)?, rank, &select_settings(job))?.0
                 }
             };
-            let observed = Observed::new(loaded.transitions()?)?;
-            let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
+            let (transitions, unit) = loaded.transitions()?;
+            let observed = Observed::new(transitions)?;
+            let settings = LikelihoodSettings { prior: prior * unit, ..LikelihoodSettings::default() };
             let best = likelihood_best_start(&observed, &solution.factors, rank, &settings, job.seed, |passes, value| {
                 reporter.refitting(passes, value);
                 !stopper.must_end()
