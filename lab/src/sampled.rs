@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use metastate::solve::certificate::{Proof, dual_bound};
+use metastate::proof::{Candidate, prove};
 use metastate::solve::errors::relative_duality_gap;
 use metastate::solve::grow::{Search, ascend};
 use metastate::solve::path::{first_with_rank, lambda_grid, solve_point};
@@ -56,13 +56,13 @@ impl Solved {
 
 /// `(F - lower bound) / F` where the lower bound was proven. A bound that only steered is none.
 pub fn proven_gap(solution: &Solution) -> Option<f64> {
-    (solution.bound.proof != Proof::Estimate).then_some(solution.errors.certified_gap)
+    solution.certified_gap()
 }
 
 /// The same for a point of the relaxation: how far its value is above the proven lower bound.
 fn proven_gap_of(problem: &Problem, x: &Relaxation) -> Option<f64> {
-    let (bound, _) = dual_bound(problem, x, &Effort::default())?;
-    (bound.proof != Proof::Estimate).then_some((x.value - bound.value) / x.value)
+    let (proven, _) = prove(problem, &[Candidate { a: &x.a, b: &x.b, mu: &x.mu }], &Effort::default());
+    Some(proven.gap(x.value))
 }
 
 /// Watches the clock and, in paper mode, for cycles.
@@ -181,8 +181,7 @@ pub fn path(instance: &Instance) -> Result<PathResult> {
 
 /// The relaxation at one lambda, as far as it steers itself: nothing is proven. `row_space` is where it starts and where it ended.
 pub fn relaxed(instance: &Instance, problem: &Problem, row_space: &mut Mat, cap: usize) -> Option<(Point, Relaxation)> {
-    let effort = Effort::default().steering();
-    let (x, _) = relaxation::solve(problem, row_space.clone(), cap, PRECISION, &effort, |_, _| true)?;
+    let (x, _) = relaxation::solve(problem, row_space.clone(), cap, PRECISION, 0, |_, _| true)?;
     *row_space = x.b.clone();
     let rel_re = instance.recovery(&Factors { u: x.a.clone(), v: x.b.clone() });
     Some((Point { lambda: problem.lambda, rel_re, rank: x.spectrum.len(), proven: None }, x))
@@ -272,7 +271,7 @@ pub fn fixed(instance: &Instance, lambda: Option<f64>, rank: usize) -> Result<Fi
     let mut row_space = solution.witness.b.clone();
     let convex = relaxed(instance, &problem, &mut row_space, cap).map(|(point, _)| point);
     let weak =
-        ascend(&problem, &solution.factors, &solution.mu, &Search { starts: 1, steps: 3, seed: instance.trajectory }, f64::INFINITY).0;
+        ascend(&problem, &solution.factors, &solution.mu, &Search { starts: 1, steps: 3, seed: instance.trajectory, thorough: false }, f64::INFINITY).0;
     let weak = [weak - 1.0, relative_duality_gap(&problem, &solution.factors, &solution.mu, weak, solution.objective.value)];
     let none = Point { lambda, rel_re: 0.0, rank: 0, proven: None };
     Ok(FixedResult {

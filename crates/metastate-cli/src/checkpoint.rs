@@ -35,7 +35,8 @@ impl Kept {
         let snapshot = Snapshot {
             factors: s.factors.clone(),
             relaxation: Relaxation::default(),
-            bound: s.bound.clone(),
+            bound: s.bound,
+            proved: s.proved,
             values: s.values.clone(),
             round: s.round,
             sweeps: s.sweeps,

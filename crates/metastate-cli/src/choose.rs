@@ -75,7 +75,7 @@ pub fn choose(
     reporter.say(&sentence);
 
     let settings = Settings {
-        stop: StopRule::Certificate { gap: job.fit.gap.clamp(1e-3, PATH_PRECISION.0) },
+        stop: if job.fit.as_in_paper { solver.stop } else { StopRule::Certificate { gap: job.fit.gap.clamp(1e-3, PATH_PRECISION.0) } },
         tolerance: PATH_PRECISION.1.max(job.fit.tolerance),
         max_rank: if job.whole_path { solver.max_rank } else { choice.rank },
         ..solver.clone()

@@ -126,9 +126,7 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
         model: loaded.model(),
         partition: &partition,
         flows: &ZoneFlows::default(),
-        witness_a: &loaded.witness.0,
-        witness_b: &loaded.witness.1,
-        witness_mu: &loaded.witness.2,
+        witness: &loaded.witness,
         extra: &[],
     };
     Ok(metastate_report::remake(place, &loaded.summary, &result, &extras, painter)?)
