@@ -9,6 +9,7 @@
 
 mod compare;
 mod dual;
+pub mod plain;
 mod rows;
 
 pub use compare::{Check, Reported, compare};
