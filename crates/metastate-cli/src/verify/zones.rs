@@ -201,7 +201,8 @@ impl Told {
             let expected = self.properties(z);
             // `metastate` is the number of the zone once more, for maps that colour by it.
             let count = told.as_object().map_or(0, serde_json::Map::len);
-            let wrong = expected.iter().chain(&[("metastate", (z + 1) as f64)]).find(|(name, x)| !told[*name].as_f64().is_some_and(|f| near(f, *x)));
+            let again = [("metastate", (z + 1) as f64)];
+            let wrong = expected.iter().chain(&again).find(|(name, x)| !told[*name].as_f64().is_some_and(|f| near(f, *x)));
             if let Some((name, x)) = wrong {
                 return Some(format!("zone {}, {name}: should be {x}", z + 1));
             }
