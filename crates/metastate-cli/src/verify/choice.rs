@@ -87,7 +87,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, prov
     let trained: Vec<_> = (0..folds.len()).map(|f| folds.training(f)).collect::<metastate::Result<_>>()?;
     let each: Vec<Fold> = trained.iter().enumerate().map(|(f, training)| Fold { training, held_out: folds.held_out(f) }).collect();
     baselines(checks, record, &ranks, &each);
-    let name = "held-out scores of the ranks";
+    let name = "held-out scores of the ranks and priors";
     match deep {
         true => deep::check(checks, subject, record, &ranks, &each),
         false => checks.not_checked(name, "as in the file", "only with --deep, the chosen rank and its neighbours"),

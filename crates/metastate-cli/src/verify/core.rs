@@ -38,6 +38,8 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     if truth.is_some() && (summary.errors.rel_re.is_none() || summary.errors.rel_se.is_none()) {
         checks.table("rel_re and rel_se", Some("the truth was given, and they are not told".to_owned()));
     }
+    let words = ["trivial", "dense", "low-rank", "cholesky", "lanczos", "estimate", "not proven"];
+    checks.add("bound_proof", &summary.bound_proof, "one of the words for a proof", words.contains(&summary.bound_proof.as_str()));
     Ok(Proven { gap: Some(found.certified_gap), slack: slack(found.bound_norm) })
 }
 

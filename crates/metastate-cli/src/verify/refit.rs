@@ -2,7 +2,7 @@
 
 use metastate::linalg::{Csr, Mat};
 use metastate::solve::Factors;
-use metastate::verify::plain::{Prior, climb, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
+use metastate::verify::plain::{Prior, climb, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
 use metastate::{Chain, Operator};
 use metastate_report::number;
 use serde_json::Value;
@@ -15,6 +15,8 @@ use crate::args::RefitKind;
 const FURTHER_PASSES: usize = 20;
 /// and what they may gain a transition: the refit ends when two passes gain less than 1e-8, or after 500; by then they gain little.
 const FURTHER_GAIN: f64 = 1e-3;
+/// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
+const FURTHER_SHARE: f64 = 1e-2;
 
 /// The record and the factors.
 pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) {
@@ -103,6 +105,10 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &Value, refit: &F
         most = most.min(fidelity(chain.p(), chain.weights(), &subject.result.factors.u, &subject.result.factors.v));
     }
     checks.add("refit is no worse than what it started from", number(found), format!("at most {}", number(most)), found <= most * (1.0 + 1e-6));
+    let (u, v) = descend(chain.p(), chain.weights(), &refit.u, &refit.v, FURTHER_PASSES);
+    let gain = (found - fidelity(chain.p(), chain.weights(), &u, &v)) / found;
+    let agrees = gain <= FURTHER_SHARE || found <= 1e-9 * scale;
+    checks.add("refit is at rest", format!("at most {FURTHER_SHARE:.0e} of itself"), format!("{gain:.1e} in {FURTHER_PASSES} steps"), agrees);
 }
 
 /// `v = sum xi_i^2 p_i / sum xi_i^2`: the best of rank one.
