@@ -33,7 +33,11 @@ impl Copy {
         self.json("summary.json", |summary| {
             let (parent, key) = pointer.rsplit_once('/').unwrap();
             let parent = summary.pointer_mut(parent).unwrap().as_object_mut().unwrap();
-            if to.is_null() { parent.remove(key) } else { parent.insert(key.to_owned(), to) };
+            if to.is_null() {
+                parent.remove(key)
+            } else {
+                parent.insert(key.to_owned(), to)
+            };
         });
     }
 
@@ -97,7 +101,8 @@ impl Copy {
     fn make_consistent(&self, place: &Place, line: &str, pointer: &str) {
         self.rehash();
         let found = verify(place, &self.0, false);
-        let told = found["checks"].as_array().unwrap().iter().find(|c| c["name"] == line).unwrap()["recomputed"].as_str().unwrap().to_owned();
+        let told =
+            found["checks"].as_array().unwrap().iter().find(|c| c["name"] == line).unwrap()["recomputed"].as_str().unwrap().to_owned();
         self.set(pointer, json!(told.parse::<f64>().unwrap()));
     }
 
@@ -173,7 +178,11 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
-        if entry.path().is_dir() { copy(&entry.path(), &target) } else { drop(std::fs::copy(entry.path(), target).unwrap()) }
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 
@@ -197,14 +206,22 @@ fn all(place: &Place, base: &str, lies: &[Lie]) {
         let found = verify(place, &folder.0, matches!(expected, Deep(_)));
         let right = match expected {
             By(line) | Deep(line) => names(&found, "NO").iter().any(|n| n == line),
-            Named(line) => found["agrees"] == true && [names(&found, "hash only"), names(&found, "not checked")].concat().iter().any(|n| n == line),
+            Named(line) => {
+                found["agrees"] == true && [names(&found, "hash only"), names(&found, "not checked")].concat().iter().any(|n| n == line)
+            }
         };
         if !right {
             missed.push(format!("{base}: {name}: fails {:?}", names(&found, "NO")));
         }
         std::fs::remove_dir_all(&folder.0).unwrap();
     }
-    assert!(missed.is_empty(), "{} of {} lies on {base} are not caught as they should be:\n{}", missed.len(), lies.len(), missed.join("\n"));
+    assert!(
+        missed.is_empty(),
+        "{} of {} lies on {base} are not caught as they should be:\n{}",
+        missed.len(),
+        lies.len(),
+        missed.join("\n")
+    );
 }
 
 fn planted() -> Place {
@@ -247,7 +264,7 @@ fn lies_about_a_fit_at_a_given_lambda() {
             c.json("summary.json", |s| s["command"] = s["command"].as_str().unwrap().replace("0.3 ", "0.31 ").into());
         }),
         ("another seed", By("settings and command"), |c, _| c.set("/seed", json!(7))),
-        ("another lag in the settings", By("settings and command"), |c, _| c.set("/settings/input/lag", json!(2))),
+        ("other cells in the settings", By("settings and command"), |c, _| c.set("/settings/input/cell", json!(0.5))),
         ("an option taken out of the settings", By("settings"), |c, _| c.set("/settings/fit/prior", Value::Null)),
         ("other words for the zones", By("settings"), |c, _| c.set("/settings/hard_metastates", json!("by hand"))),
         ("a command that is no command", By("settings and command"), |c, _| c.set("/command", json!("metastate fit --best"))),
@@ -279,7 +296,9 @@ fn lies_about_a_fit_at_a_given_lambda() {
         ("another weight in states.csv", By("states.csv"), |c, _| c.field("states.csv", 4, "weight", times(1.1))),
         ("another membership in states.csv", By("states.csv"), |c, _| c.field("states.csv", 4, "membership_2", word("0.5"))),
         ("a row less in states.csv", By("states.csv"), |c, _| c.csv("states.csv", |rows| drop(rows.pop()))),
-        ("another value in states.parquet", By("states.parquet"), |c, _| c.parquet_column("states.parquet", "membership_1", 0.9, "membership_1")),
+        ("another value in states.parquet", By("states.parquet"), |c, _| {
+            c.parquet_column("states.parquet", "membership_1", 0.9, "membership_1")
+        }),
         ("another name in states.parquet", By("states.parquet"), |c, _| c.parquet_column("states.parquet", "membership_1", 1.0, "truth_1")),
         ("states.parquet is no Parquet", By("states.parquet"), |c, _| std::fs::write(c.0.join("states.parquet"), "PAR1 no").unwrap()),
         ("names exchanged in latent.csv", By("latent.csv"), |c, _| c.swap_names("latent.csv", 1, 2)),
@@ -293,7 +312,15 @@ fn lies_about_a_fit_at_a_given_lambda() {
         ("anchors named destinations", By("metastates.csv"), |c, _| c.swap_names("metastates.csv", 3, 8)),
         ("all states in one zone", By("hard meta-states"), |c, _| c.zones(|_| "1".to_owned())),
         ("zones 1 and 2 exchanged", By("hard meta-states"), |c, _| {
-            c.zones(|z| if z == "1" { "2".to_owned() } else if z == "2" { "1".to_owned() } else { z.to_owned() });
+            c.zones(|z| {
+                if z == "1" {
+                    "2".to_owned()
+                } else if z == "2" {
+                    "1".to_owned()
+                } else {
+                    z.to_owned()
+                }
+            });
         }),
         ("one state in another zone", By("hard meta-states"), |c, _| {
             c.field("states.csv", 1, "metastate", |z| if z == "1" { "2".to_owned() } else { "1".to_owned() });
@@ -302,7 +329,9 @@ fn lies_about_a_fit_at_a_given_lambda() {
         ("another anchor of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(7, 8))),
         ("another destination of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(12, 14))),
         ("inflow and outflow named each other", By("zones.csv"), |c, _| c.swap_names("zones.csv", 3, 4)),
-        ("another leading meta-state of a zone", By("zones.csv"), |c, _| c.field("zones.csv", 1, "metastate", |m| if m == "1" { "2".to_owned() } else { "1".to_owned() })),
+        ("another leading meta-state of a zone", By("zones.csv"), |c, _| {
+            c.field("zones.csv", 1, "metastate", |m| if m == "1" { "2".to_owned() } else { "1".to_owned() })
+        }),
         ("columns of U exchanged", By("states.csv"), |c, _| {
             c.npz("factors.npz", |arrays| {
                 arrays.iter_mut().filter(|a| a.shape.len() == 2).for_each(|a| a.data.chunks_mut(3).for_each(|row| row.swap(0, 1)));
@@ -318,14 +347,18 @@ fn lies_about_a_fit_at_a_given_lambda() {
         }),
         ("a plot replaced", By("plots"), |c, _| std::fs::write(c.0.join("plots/matrices.svg"), "<svg/>").unwrap()),
         ("no list of files", By("files"), |c, _| c.set("/files", json!({}))),
-        ("a file taken off the list", By("files"), |c, _| c.json("summary.json", |s| drop(s["files"].as_object_mut().unwrap().remove("latent.csv")))),
+        ("a file taken off the list", By("files"), |c, _| {
+            c.json("summary.json", |s| drop(s["files"].as_object_mut().unwrap().remove("latent.csv")))
+        }),
         ("a file of one's own", Named("files that no result has"), |c, _| std::fs::write(c.0.join("proof.txt"), "it is optimal").unwrap()),
         ("a file of one's own, listed", Named("further files"), |c, _| {
             std::fs::write(c.0.join("proof.txt"), "it is optimal").unwrap();
             c.json("summary.json", |s| s["files"]["proof.txt"] = json!(""));
         }),
         ("a choice that nobody made", By("choice"), |c, _| c.set("/choice", json!({ "rank": 3 }))),
-        ("a refit that nobody asked for", By("refit"), |c, _| drop(std::fs::copy(c.0.join("factors.npz"), c.0.join("refit.npz")).unwrap())),
+        ("a refit that nobody asked for", By("refit"), |c, _| {
+            std::fs::copy(c.0.join("factors.npz"), c.0.join("refit.npz")).unwrap();
+        }),
         ("draws that nobody made", By("uncertainty"), |c, _| c.set("/uncertainty", json!({ "draws": 1000 }))),
         ("fewer seconds", Named("seconds, iterations, rounds, directory"), |c, _| c.set("/seconds/total", json!(0.001))),
         ("another version, whose page is not known", Named("report.html"), |c, _| c.set("/version", json!("0.0.1"))),
@@ -339,7 +372,22 @@ fn lies_about_a_fit_at_a_given_lambda() {
 #[test]
 fn lies_about_a_choice_its_refit_and_its_bootstrap() {
     let place = planted();
-    let fit = ["fit", "chain/counts.csv", "--bootstrap", "6", "--max-rank", "6", "--points", "8", "--folds", "3", "--gap", "0.05", "--out", "free"];
+    let fit = [
+        "fit",
+        "chain/counts.csv",
+        "--bootstrap",
+        "6",
+        "--max-rank",
+        "6",
+        "--points",
+        "8",
+        "--folds",
+        "3",
+        "--gap",
+        "0.05",
+        "--out",
+        "free",
+    ];
     place.expect(0, &fit);
     let lies: &[Lie] = &[
         ("another rank chosen", By("ranks.csv"), |c, _| c.set("/choice/rank", json!(2))),
@@ -356,15 +404,21 @@ fn lies_about_a_choice_its_refit_and_its_bootstrap() {
         ("another smoothing", By("choice"), |c, _| c.set("/choice/smoothing", json!(0.5))),
         ("clearer than it is", By("choice"), |c, _| c.set("/choice/clearness_standard_errors", json!(300.0))),
         ("a sentence with another rank", By("choice"), |c, _| {
-            c.json("summary.json", |s| s["choice"]["sentence"] = s["choice"]["sentence"].as_str().unwrap().replace("3 meta", "5 meta").into());
+            c.json("summary.json", |s| {
+                s["choice"]["sentence"] = s["choice"]["sentence"].as_str().unwrap().replace("3 meta", "5 meta").into()
+            });
         }),
         ("a sentence that is less sure", By("choice"), |c, _| {
-            c.json("summary.json", |s| s["choice"]["sentence"] = s["choice"]["sentence"].as_str().unwrap().replace("clear:", "not clear:").into());
+            c.json("summary.json", |s| {
+                s["choice"]["sentence"] = s["choice"]["sentence"].as_str().unwrap().replace("clear:", "not clear:").into()
+            });
         }),
         ("a sentence that is not among the hints", By("choice"), |c, _| c.set("/hints", json!([]))),
         ("no record of the choice", By("choice"), |c, _| c.set("/choice", Value::Null)),
         ("empirical P worse than it is", By("empirical P on the folds"), |c, _| worse(c, "empirical", 7)),
-        ("empirical P with other pseudo-counts", By("empirical P: pseudo-counts"), |c, _| c.set("/choice/empirical/pseudo_counts", json!(1.0))),
+        ("empirical P with other pseudo-counts", By("empirical P: pseudo-counts"), |c, _| {
+            c.set("/choice/empirical/pseudo_counts", json!(1.0))
+        }),
         ("independent law worse than it is", By("independent law on the folds"), |c, _| worse(c, "independent", 8)),
         ("a rank worse than it is, told as such", By("ranks.csv"), |c, _| c.field("ranks.csv", 2, "held_out", times(1.1))),
         ("names exchanged in ranks.csv", By("ranks.csv"), |c, _| c.swap_names("ranks.csv", 2, 3)),
@@ -388,7 +442,9 @@ fn lies_about_a_choice_its_refit_and_its_bootstrap() {
         ("a word on the path that is none", By("path.csv"), |c, _| c.field("path.csv", 1, "status", word("perfect"))),
         ("a score of the path", By("path.csv"), |c, _| c.field("path.csv", 1, "refit_held_out", times(0.9))),
         ("names exchanged in path.csv", By("path.csv"), |c, _| c.swap_names("path.csv", 4, 5)),
-        ("fewer sweeps on the path", Named("path.csv: errors, status and sweeps of each point"), |c, _| c.field("path.csv", 1, "sweeps", word("1"))),
+        ("fewer sweeps on the path", Named("path.csv: errors, status and sweeps of each point"), |c, _| {
+            c.field("path.csv", 1, "sweeps", word("1"))
+        }),
         ("lambda of another point", By("choice"), |c, _| c.grow("/choice/lambda", 1.5)),
         ("a random refit", By("refit log_likelihood"), |c, _| c.random_refit()),
         ("a random refit, its likelihood taken out", By("refit log_likelihood"), |c, _| {
@@ -429,8 +485,12 @@ fn lies_about_a_choice_its_refit_and_its_bootstrap() {
         }),
         ("no record of the bootstrap", By("uncertainty"), |c, _| c.set("/uncertainty", Value::Null)),
         ("another score on the page", By("page.json"), |c, _| c.json("page.json", |page| page["path"]["points"][0]["score"] = json!(-1.0))),
-        ("another sentence on the page", By("page.json"), |c, _| c.json("page.json", |page| page["path"]["sentence"] = json!("9 meta-states"))),
-        ("one state in another zone", By("hard meta-states"), |c, _| c.field("states.csv", 1, "metastate", |z| if z == "1" { "2".into() } else { "1".into() })),
+        ("another sentence on the page", By("page.json"), |c, _| {
+            c.json("page.json", |page| page["path"]["sentence"] = json!("9 meta-states"))
+        }),
+        ("one state in another zone", By("hard meta-states"), |c, _| {
+            c.field("states.csv", 1, "metastate", |z| if z == "1" { "2".into() } else { "1".into() })
+        }),
     ];
     all(&place, "free", lies);
 }
@@ -503,7 +563,15 @@ fn lies_about_zones_on_a_map() {
     let lies: &[Lie] = &[
         ("all states in one zone", By("hard meta-states"), |c, _| c.zones(|_| "1".to_owned())),
         ("zones 1 and 2 exchanged", By("hard meta-states"), |c, _| {
-            c.zones(|z| if z == "1" { "2".to_owned() } else if z == "2" { "1".to_owned() } else { z.to_owned() });
+            c.zones(|z| {
+                if z == "1" {
+                    "2".to_owned()
+                } else if z == "2" {
+                    "1".to_owned()
+                } else {
+                    z.to_owned()
+                }
+            });
         }),
         ("zones by the label's last digit", By("hard meta-states"), |c, _| {
             c.csv("states.csv", |rows| rows.iter_mut().skip(1).enumerate().for_each(|(k, row)| row[2] = (k % 3 + 1).to_string()));
@@ -520,9 +588,15 @@ fn lies_about_zones_on_a_map() {
         ("less outflow in zones.csv", By("zones.csv"), |c, _| c.field("zones.csv", 2, "outflow", times(0.5))),
         ("a larger zone in zones.csv", By("zones.csv"), |c, _| c.field("zones.csv", 2, "size", word("99"))),
         ("another share in zones.csv", By("zones.csv"), |c, _| c.field("zones.csv", 2, "share_1", times(1.1))),
-        ("another property in zones.geojson", By("zones.geojson"), |c, _| c.json("zones.geojson", |m| m["features"][0]["properties"]["inflow"] = json!(0.5))),
-        ("a further property in zones.geojson", By("zones.geojson"), |c, _| c.json("zones.geojson", |m| m["features"][0]["properties"]["name"] = json!("Centre"))),
-        ("a zone less in zones.geojson", By("zones.geojson"), |c, _| c.json("zones.geojson", |m| drop(m["features"].as_array_mut().unwrap().pop()))),
+        ("another property in zones.geojson", By("zones.geojson"), |c, _| {
+            c.json("zones.geojson", |m| m["features"][0]["properties"]["inflow"] = json!(0.5))
+        }),
+        ("a further property in zones.geojson", By("zones.geojson"), |c, _| {
+            c.json("zones.geojson", |m| m["features"][0]["properties"]["name"] = json!("Centre"))
+        }),
+        ("a zone less in zones.geojson", By("zones.geojson"), |c, _| {
+            c.json("zones.geojson", |m| drop(m["features"].as_array_mut().unwrap().pop()))
+        }),
         ("shapes of two zones exchanged", By("zones.geojson"), |c, _| {
             c.json("zones.geojson", |m| {
                 let (a, b) = (m["features"][0]["geometry"].clone(), m["features"][1]["geometry"].clone());
@@ -552,7 +626,13 @@ fn lies_about_zones_on_a_map() {
         }),
         ("zones.parquet without its description", By("zones.parquet"), |c, _| {
             let path = c.0.join("zones.parquet");
-            let batch = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap().build().unwrap().next().unwrap().unwrap();
+            let batch = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap())
+                .unwrap()
+                .build()
+                .unwrap()
+                .next()
+                .unwrap()
+                .unwrap();
             let schema = Arc::new(arrow::datatypes::Schema::new(batch.schema().fields().clone()));
             let mut writer = ArrowWriter::try_new(std::fs::File::create(path).unwrap(), schema, None).unwrap();
             writer.write(&batch).unwrap();

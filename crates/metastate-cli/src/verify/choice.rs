@@ -125,7 +125,9 @@ fn wrong_ranks(subject: &Subject, record: &Value, table: &Named, transitions: f6
     let best = best.ok_or_else(|| "no rank was fitted with care".to_owned())?;
     for r in 0..table.rows.len() {
         let (behind, error) = (table.number(r, "behind_best"), table.number(r, "behind_standard_error"));
-        demand(close(behind, score(best) - score(r)), || format!("row {}, behind_best: should be {}", r + 1, number(score(best) - score(r))))?;
+        demand(close(behind, score(best) - score(r)), || {
+            format!("row {}, behind_best: should be {}", r + 1, number(score(best) - score(r)))
+        })?;
         demand(error >= 0.0 && (r != best || (error == 0.0 && behind == 0.0)), || format!("row {}, behind_standard_error", r + 1))?;
         let first_look = r < tried && !careful.contains(&r);
         let own = table.field(r, "standard_error").unwrap_or_default();
@@ -145,13 +147,8 @@ fn wrong_ranks(subject: &Subject, record: &Value, table: &Named, transitions: f6
     }
     let most = subject.fit.max_rank.min(subject.labels.len());
     demand(tried <= most, || format!("{tried} ranks, and {most} were allowed"))?;
-    let limit = record["at_the_limit"].as_bool();
-    let consistent = match limit {
-        Some(true) => tried == most,
-        Some(false) => best + 1 < most,
-        None => false,
-    };
-    demand(consistent, || "at_the_limit".to_owned())
+    let at_the_limit = best + 1 == most;
+    demand(record["at_the_limit"].as_bool() == Some(at_the_limit), || format!("at_the_limit: should be {at_the_limit}"))
 }
 
 fn scored(value: &Value) -> Scored {
@@ -176,13 +173,9 @@ fn wrong_record(subject: &Subject, record: &Value, ranks: &Named, path: &Named, 
     ] {
         let row = row.ok_or_else(|| format!("{what}: not in ranks.csv"))?;
         let told = scored(told);
-        let same = [
-            (told.log_likelihood, "held_out"),
-            (told.standard_error, "standard_error"),
-            (told.squared_error, "squared_error"),
-        ]
-        .iter()
-        .all(|(x, column)| *x == ranks.number(row, column));
+        let same = [(told.log_likelihood, "held_out"), (told.standard_error, "standard_error"), (told.squared_error, "squared_error")]
+            .iter()
+            .all(|(x, column)| *x == ranks.number(row, column));
         demand(same, || format!("{what}: ranks.csv has other scores"))?;
     }
     demand(record["folds"].as_u64() == Some(subject.fit.folds as u64), || "folds: not as many as asked for".to_owned())?;
@@ -279,10 +272,14 @@ fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, wh
         demand((r + 1 == n) == (rank(r) >= limit || r + 1 == fit.points), || wrong("rank: the path ends elsewhere"))?;
         let (objective, fidelity, regularizer) = (path.number(r, "objective"), path.number(r, "fidelity"), path.number(r, "regularizer"));
         let sum = fidelity + lambda * regularizer;
-        demand(fidelity >= 0.0 && regularizer > 0.0 && (objective - sum).abs() <= 1e-9 * sum, || wrong("objective: not the sum of its parts"))?;
+        demand(fidelity >= 0.0 && regularizer > 0.0 && (objective - sum).abs() <= 1e-9 * sum, || {
+            wrong("objective: not the sum of its parts")
+        })?;
         // What was published is an answer at every lambda: no bound there may lie above it.
         let (gap, here) = (path.number(r, "certified_gap"), summary.fidelity + lambda * summary.regularizer);
-        demand(gap.is_nan() || objective * (1.0 - gap) <= here * (1.0 + 1e-9), || wrong("certified_gap: the published solution is better"))?;
+        demand(gap.is_nan() || objective * (1.0 - gap) <= here * (1.0 + 1e-9), || {
+            wrong("certified_gap: the published solution is better")
+        })?;
         // The best objective grows with lambda, and no faster than in proportion: the bound proven here holds there, too.
         let floor = proven.gap.map_or(0.0, |g| (1.0 - g) * summary.objective * (lambda / summary.lambda).min(1.0));
         demand(objective >= floor * (1.0 - 1e-9), || wrong("objective: below what is possible"))?;
@@ -292,7 +289,8 @@ fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, wh
         demand(scores.iter().all(|c| given(c) == whole), || wrong("held_out: the whole path, or none of it"))?;
         let of_rank = row_of(ranks, &rank(r).to_string());
         let refit = |column: &str| of_rank.and_then(|at| ranks.field(at, column)).unwrap_or_default();
-        let same = path.field(r, "refit_held_out") == Some(refit("held_out")) && path.field(r, "refit_standard_error") == Some(refit("standard_error"));
+        let same = path.field(r, "refit_held_out") == Some(refit("held_out"))
+            && path.field(r, "refit_standard_error") == Some(refit("standard_error"));
         demand(same, || wrong("refit_held_out: ranks.csv has another"))?;
         demand(path.field(r, "chosen") == Some(if r == chosen { "yes" } else { "" }), || wrong("chosen"))?;
     }

@@ -91,14 +91,9 @@ mod tests {
 
     #[test]
     fn words_come_back_from_their_quotes() {
-        assert_eq!(words("metastate fit 'a b.csv' --where 'x = '\\''y'\\''' --from ''"), [
-            "metastate",
-            "fit",
-            "a b.csv",
-            "--where",
-            "x = 'y'",
-            "--from",
-            ""
-        ]);
+        assert_eq!(
+            words("metastate fit 'a b.csv' --where 'x = '\\''y'\\''' --from ''"),
+            ["metastate", "fit", "a b.csv", "--where", "x = 'y'", "--from", ""]
+        );
     }
 }

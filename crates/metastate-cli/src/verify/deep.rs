@@ -31,7 +31,11 @@ pub fn check(checks: &mut Checks, subject: &Subject, record: &Value, ranks: &Nam
     let smoothing = Smoothing::default().share;
     let floor: Vec<f64> = folds.iter().map(|f| independent_scores(*f, smoothing).log_likelihood).collect();
     if model.u.cols() != chosen {
-        return checks.not_checked("held-out scores of the ranks and priors", "as in the file", "the published model has another rank: no start");
+        return checks.not_checked(
+            "held-out scores of the ranks and priors",
+            "as in the file",
+            "the published model has another rank: no start",
+        );
     }
     for rank in chosen.saturating_sub(1).max(1)..=chosen + 1 {
         let row = (0..ranks.rows.len()).find(|&r| ranks.field(r, "model") == Some(&rank.to_string()));

@@ -130,8 +130,10 @@ fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::L
 /// A field of `summary.json` that no result has.
 fn unknown_field(folder: &Path, summary: &Summary) -> Option<String> {
     let text = std::fs::read_to_string(folder.join("summary.json")).unwrap_or_default();
-    let (found, known): (Value, Value) = (serde_json::from_str(&text).unwrap_or_default(), serde_json::to_value(summary).unwrap_or_default());
-    let inner = |value: &Value| ["errors"].iter().filter_map(|key| value[*key].as_object()).flat_map(|o| o.keys().cloned()).collect::<Vec<_>>();
+    let (found, known): (Value, Value) =
+        (serde_json::from_str(&text).unwrap_or_default(), serde_json::to_value(summary).unwrap_or_default());
+    let inner =
+        |value: &Value| ["errors"].iter().filter_map(|key| value[*key].as_object()).flat_map(|o| o.keys().cloned()).collect::<Vec<_>>();
     let names = |value: &Value| value.as_object().into_iter().flat_map(|o| o.keys().cloned()).chain(inner(value)).collect::<Vec<_>>();
     let known = names(&known);
     names(&found).into_iter().find(|name| !known.contains(name)).map(|name| format!("no result has a field {name}"))

@@ -28,7 +28,8 @@ pub fn check(checks: &mut Checks, subject: &Subject) -> BTreeSet<String> {
     let remade = if summary.version == version { remake(subject) } else { Err(format!("made by version {}", summary.version)) };
     match remade {
         Ok(files) => {
-            let wrong = |name: &String, made: &String| std::fs::read(subject.folder.join(name)).map_or(true, |found| found != made.as_bytes());
+            let wrong =
+                |name: &String, made: &String| std::fs::read(subject.folder.join(name)).map_or(true, |found| found != made.as_bytes());
             for of in names {
                 let mut changed = files.iter().filter(|(name, _)| name.starts_with(of)).filter(|(name, made)| wrong(name, made));
                 checks.table(of, changed.next().map(|(name, _)| format!("{name} is not the one that these numbers make")));

@@ -104,11 +104,21 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &Value, refit: &F
     if refit.u.cols() == subject.result.factors.u.cols() {
         most = most.min(fidelity(chain.p(), chain.weights(), &subject.result.factors.u, &subject.result.factors.v));
     }
-    checks.add("refit is no worse than what it started from", number(found), format!("at most {}", number(most)), found <= most * (1.0 + 1e-6));
+    checks.add(
+        "refit is no worse than what it started from",
+        number(found),
+        format!("at most {}", number(most)),
+        found <= most * (1.0 + 1e-6),
+    );
     let (u, v) = descend(chain.p(), chain.weights(), &refit.u, &refit.v, FURTHER_PASSES);
     let gain = (found - fidelity(chain.p(), chain.weights(), &u, &v)) / found;
     let agrees = gain <= FURTHER_SHARE || found <= 1e-9 * scale;
-    checks.add("refit is at rest", format!("at most {FURTHER_SHARE:.0e} of itself"), format!("{gain:.1e} in {FURTHER_PASSES} steps"), agrees);
+    checks.add(
+        "refit is at rest",
+        format!("at most {FURTHER_SHARE:.0e} of itself"),
+        format!("{gain:.1e} in {FURTHER_PASSES} steps"),
+        agrees,
+    );
 }
 
 /// `v = sum xi_i^2 p_i / sum xi_i^2`: the best of rank one.
@@ -146,7 +156,12 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Fact
     }
     let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
     let gain = climbed.values.last().copied().unwrap_or(f64::NAN) - found;
-    checks.add("refit is at rest", format!("at most {FURTHER_GAIN:.0e} a transition"), format!("{gain:.1e} in {FURTHER_PASSES} passes"), gain <= FURTHER_GAIN);
+    checks.add(
+        "refit is at rest",
+        format!("at most {FURTHER_GAIN:.0e} a transition"),
+        format!("{gain:.1e} in {FURTHER_PASSES} passes"),
+        gain <= FURTHER_GAIN,
+    );
 }
 
 /// `||Xi (X - P)||^2 / ||Xi P||^2`, P the truth, every entry formed.

@@ -193,7 +193,8 @@ impl Told {
     fn geojson(&self, subject: &Subject) -> Option<String> {
         let text = std::fs::read_to_string(subject.folder.join("zones.geojson")).unwrap_or_default();
         let map: Value = serde_json::from_str(&text).unwrap_or_default();
-        let Some(features) = map["features"].as_array().filter(|f| f.len() == self.sizes.len() && map["type"] == "FeatureCollection") else {
+        let Some(features) = map["features"].as_array().filter(|f| f.len() == self.sizes.len() && map["type"] == "FeatureCollection")
+        else {
             return Some("not one feature a zone".to_owned());
         };
         for (z, feature) in features.iter().enumerate() {
