@@ -166,18 +166,32 @@ fn wrong_record(subject: &Subject, record: &Value, ranks: &Named, path: &Named, 
     let summary = &subject.result.summary;
     let rank = record["rank"].as_u64().unwrap_or(0) as usize;
     let row = row_of(ranks, &rank.to_string()).ok_or_else(|| "rank: not in ranks.csv".to_owned())?;
+    let same_scores = |told: &Scored, row: usize| {
+        let columns = [(told.log_likelihood, "held_out"), (told.standard_error, "standard_error"), (told.squared_error, "squared_error")];
+        columns.iter().all(|(x, column)| *x == ranks.number(row, column))
+    };
     for (what, told, row) in [
-        ("held_out", &record["held_out"], Some(row)),
         ("empirical", &record["empirical"]["held_out"], row_of(ranks, "empirical")),
         ("independent", &record["independent"], row_of(ranks, "independent")),
     ] {
         let row = row.ok_or_else(|| format!("{what}: not in ranks.csv"))?;
-        let told = scored(told);
-        let same = [(told.log_likelihood, "held_out"), (told.standard_error, "standard_error"), (told.squared_error, "squared_error")]
-            .iter()
-            .all(|(x, column)| *x == ranks.number(row, column));
-        demand(same, || format!("{what}: ranks.csv has other scores"))?;
+        demand(same_scores(&scored(told), row), || format!("{what}: ranks.csv has other scores"))?;
     }
+    // The score of the rank, with the prior of the table or with the one chosen in the end; less what choosing flatters it by, where that is told.
+    let mut told = scored(&record["held_out"]);
+    if let Some(plain) = record["held_out"]["uncorrected"].as_f64() {
+        let bias = record["held_out"]["selection_bias"].as_f64().unwrap_or(f64::NAN);
+        demand(bias >= 0.0 && close(told.log_likelihood, plain - bias), || {
+            "held_out: uncorrected less selection_bias is another".to_owned()
+        })?;
+        told.log_likelihood = plain;
+    }
+    let of_prior =
+        record["priors"].as_array().into_iter().flatten().find(|p| p["prior"] == record["prior"]).map(|p| scored(&p["held_out"]));
+    let same_prior = of_prior.is_some_and(|p| {
+        (p.log_likelihood, p.standard_error, p.squared_error) == (told.log_likelihood, told.standard_error, told.squared_error)
+    });
+    demand(same_prior || same_scores(&told, row), || "held_out: ranks.csv has other scores".to_owned())?;
     demand(record["folds"].as_u64() == Some(subject.fit.folds as u64), || "folds: not as many as asked for".to_owned())?;
     demand(record["folds_are"] == how, || "folds_are: these data are cut otherwise".to_owned())?;
     let smoothing = Smoothing::default().share;

@@ -15,13 +15,14 @@ use crate::args::Clusters;
 
 /// Anchor states and destinations named for each zone.
 const NAMED: usize = 5;
-/// Starts of k-means made here.
+/// Starts of k-means made here, fewer where a pass is costly.
 const STARTS: usize = 10;
 /// k-means ends where its start leads. The best of many starts may miss the best of these few, with a hundred clusters by some hundredths, never by a
 /// tenth: that share of the inertia is allowed.
 const LOOSER: f64 = 0.1;
-/// Above so many distances a pass, k-means is not tried again.
-const MOST_WORK: usize = 200_000_000;
+/// Distances in one coordinate that a pass may take: for all starts together, and for k-means to be tried again at all.
+const WORK: usize = 20_000_000;
+const MOST_WORK: usize = 100_000_000;
 
 /// Zones, then their table and their two maps.
 pub fn check(checks: &mut Checks, subject: &Subject) {
@@ -64,11 +65,12 @@ fn wrong_zones(checks: &mut Checks, subject: &Subject, zones: &[usize]) -> Optio
     if let Some(i) = stray {
         return Some(format!("row {}: nearer to another zone", i + 1));
     }
-    if u.rows() * k * u.cols() > MOST_WORK {
+    let pass = u.rows() * k * u.cols();
+    if pass > MOST_WORK {
         checks.not_checked("k-means from other starts", number_word(found), "too many states");
         return None;
     }
-    let best = best_inertia(u, k, STARTS, subject.result.summary.seed);
+    let best = best_inertia(u, k, (WORK / pass.max(1)).clamp(1, STARTS), subject.result.summary.seed);
     (found > (1.0 + LOOSER) * best + ROUNDING).then(|| format!("inertia {found:.6e}, a few starts find {best:.6e}"))
 }
 

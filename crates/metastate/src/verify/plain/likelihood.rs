@@ -168,6 +168,32 @@ fn pass(counts: &Csr, u: &mut Mat, v: &mut Mat, prior: &Prior) {
     }
 }
 
+/// A start from the counts alone: the laws of states that lie far from each other (weighed by their departures), every membership the same.
+pub fn anchored(counts: &Csr, rank: usize) -> (Mat, Mat) {
+    let d = counts.rows();
+    let law = marginal(counts);
+    let departures: Vec<f64> = (0..d).map(|i| counts.row(i).1.iter().sum()).collect();
+    // Divided by two transitions too many, so that rare states are no outliers; where an anchor was never seen to go, the marginal law.
+    let share = |i: usize, n: f64| n / (departures[i] + 2.0);
+    let mut laws: Vec<Vec<f64>> = Vec::new();
+    let mut far = vec![f64::INFINITY; d];
+    for k in 0..rank {
+        let key = |i: usize| if k == 0 { departures[i] } else { far[i] * departures[i] };
+        let next = (1..d).fold(0, |best, i| if key(i) > key(best) { i } else { best });
+        let mut new = vec![0.0; d];
+        counts.row(next).0.iter().zip(counts.row(next).1).for_each(|(&j, n)| new[j as usize] = share(next, *n));
+        let length: f64 = dot(&new, &new);
+        for (i, f) in far.iter_mut().enumerate() {
+            let (columns, values) = counts.row(i);
+            let there = columns.iter().zip(values).map(|(&j, n)| (share(i, *n) - new[j as usize]).powi(2) - new[j as usize].powi(2));
+            *f = f.min((length + there.sum::<f64>()).max(0.0));
+        }
+        let left = 1.0 - new.iter().sum::<f64>();
+        laws.push(new.iter().zip(&law).map(|(x, m)| x + left * m).collect());
+    }
+    (Mat::from_fn(d, rank, |_, _| 1.0 / rank as f64), Mat::from_fn(d, rank, |j, k| laws[k][j]))
+}
+
 /// One column fewer: the two whose union loses least likelihood are put together. What the union of columns k and l loses is, to first
 /// order, their masses times the distances of their laws to the law of both.
 pub fn merged(counts: &Csr, u: &Mat, v: &Mat) -> (Mat, Mat) {

@@ -10,5 +10,7 @@ mod squares;
 pub use clusters::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
 pub use held_out::{Fold, FoldScore, empirical_scores, factor_scores, independent_scores, mean_and_error};
 pub use latent::{latent_matrix, limit_law};
-pub use likelihood::{Fitted, Prior, climb, fidelity, log_likelihood, marginal, merged, most_penalised, penalised, shares, split};
+pub use likelihood::{
+    Fitted, Prior, anchored, climb, fidelity, log_likelihood, marginal, merged, most_penalised, penalised, shares, split,
+};
 pub use squares::descend;
