@@ -10,7 +10,7 @@ use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
 use metastate_report::{FitResult, Painter, folder};
 use serde::Serialize;
 
-use crate::args::ReportCommand;
+use crate::args::{Clusters, ReportCommand};
 use crate::error::Result;
 use crate::watch::Trace;
 
@@ -111,7 +111,10 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let extras = metastate_report::load_extras(place)?;
     let labels: Vec<Label> = loaded.column("label")?.into_iter().map(|l| Label::from(l.as_str())).collect();
     let hard: Vec<u32> = loaded.numbers("metastate")?.into_iter().map(|z| (z as u32).saturating_sub(1)).collect();
-    let clusters = hard.iter().max().map_or(0, |m| *m as usize + 1);
+    // As many as there were, also where the last ones are empty.
+    let asked_for = serde_json::from_value(loaded.summary.settings["fit"]["clusters"].clone()).ok();
+    let count = if let Some(Clusters::Count(k)) = asked_for { k } else { loaded.model().rank() };
+    let clusters = hard.iter().max().map_or(0, |m| *m as usize + 1).max(count);
     let partition = Partition::numbered(hard, &loaded.xi, clusters);
     let coordinates: Option<Vec<(f64, f64)>> = match (loaded.numbers("lon"), loaded.numbers("lat")) {
         (Ok(lon), Ok(lat)) => Some(lon.into_iter().zip(lat).collect()),

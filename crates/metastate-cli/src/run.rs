@@ -45,7 +45,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
             tell(&common, &summary, || fit::describe(&summary, &out))?;
         }
         Command::Verify(command) => {
-            let outcome = verify::run(&command.result, &mut reporter, &stopper)?;
+            let outcome = verify::run(&command.result, command.deep, &mut reporter, &stopper)?;
             tell(&common, &outcome, || outcome.table())?;
             return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(crate::error::FAILED) });
         }

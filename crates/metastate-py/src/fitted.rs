@@ -81,10 +81,10 @@ impl Fitted {
 
     /// Recomputes everything in a folder written by `save`, from the data that are still in memory.
     fn verify(&self, py: Python<'_>, place: PathBuf) -> PyResult<String> {
-        let (solved, fit) = (Arc::clone(&self.solved), self.fit.clone());
+        let (solved, fit) = (Arc::clone(&self.solved), self.fit.resolved());
         watched::run(py, None, None, move |reporter, _| {
-            let (result, ..) = verify::open(&place)?;
-            let outcome = verify::recheck(&place, &result, &fit, &solved.loaded, reporter)?;
+            let (result, input, _) = verify::open(&place)?;
+            let outcome = verify::recheck(&place, &(result, input, fit), &solved.loaded, false, reporter)?;
             serde_json::to_string(&outcome).map_err(|e| CliError::failed("E-CLI-WRITE", e.to_string()))
         })
     }

@@ -84,10 +84,11 @@ pub fn verify(
 ) -> PyResult<String> {
     let input = given.map(|g| Input::new(g, labels, weights)).transpose()?;
     watched::run(py, None, listener.as_ref(), move |reporter, stopper| {
-        let Some(input) = input else { return json(&verifying::run(&place, reporter, stopper)?) };
-        let (result, options, fit) = verifying::open(&place)?;
-        let ingested = input.ingest(&options, fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
-        json(&verifying::recheck(&place, &result, &fit, &data::estimate(ingested, &fit)?, reporter)?)
+        let Some(input) = input else { return json(&verifying::run(&place, false, reporter, stopper)?) };
+        let opened = verifying::open(&place)?;
+        let (_, options, fit) = &opened;
+        let ingested = input.ingest(options, fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
+        json(&verifying::recheck(&place, &opened, &data::estimate(ingested, fit)?, false, reporter)?)
     })
 }
 

@@ -124,6 +124,12 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     Ok(summary)
 }
 
+/// `report.html` and the plots, by their names in the folder: what [`remake`] writes there.
+pub fn pictures(summary: &Summary, result: &FitResult, extras: &Extras) -> Vec<(String, String)> {
+    let plots = plots::all(result, summary.lag(), extras).into_iter().map(|(name, svg)| (format!("plots/{name}"), svg));
+    plots.chain([("report.html".to_owned(), page::render(summary, result, extras))]).collect()
+}
+
 /// The page and the plots of a folder that stands; with a painter, the plots as PNG too.
 pub fn remake(place: &Path, summary: &Summary, result: &FitResult, extras: &Extras, painter: Option<&Painter>) -> Result<usize> {
     for (name, svg) in plots::all(result, summary.lag(), extras) {

@@ -187,6 +187,9 @@ pub struct VerifyCommand {
     /// A result folder
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
+    /// Fit the chosen rank and its neighbours again on the folds, too
+    #[arg(long)]
+    pub deep: bool,
 }
 
 /// `metastate demo`.

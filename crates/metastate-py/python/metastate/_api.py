@@ -64,7 +64,7 @@ def load(folder: str | PathLike[str]) -> Result:
 
 
 def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = None, *, labels: Any = None, weights: Any = None) -> Verification:
-    """Recomputes every number of a result, with code that the solver does not share.
+    """Recomputes a result with code that the solver does not share; what is not computed again is named among its checks.
 
     A result that is still in memory is checked against its data there; a folder against the files that it names, or against `data`
     where it came from memory.

@@ -311,13 +311,13 @@ def from_folder(folder: str | PathLike[str]) -> Result:
 
 
 class Verification(Frozen):
-    """What a recheck found: true when every number of the result agrees.
+    """What a recheck found: true when all that was computed a second time agrees.
 
     Attributes
     ----------
     agrees : bool
     checks : tuple of dict
-        Name, what was reported, what was recomputed, and whether the two agree.
+        Name, what was reported, what was recomputed, whether the two agree, and the verdict: "yes", "NO", "hash only" or "not checked".
     """
 
     agrees: bool
@@ -331,13 +331,16 @@ class Verification(Frozen):
 
     def __repr__(self) -> str:
         failed = [c["name"] for c in self.checks if not c["agrees"]]
-        said = f"all {len(self.checks)} checks agree" if not failed else f"{len(failed)} of {len(self.checks)} DO NOT agree: {', '.join(failed)}"
+        checked = sum(c["verdict"] in ("yes", "NO") for c in self.checks)
+        said = f"all {checked} checks agree" if not failed else f"{len(failed)} of {checked} DO NOT agree: {', '.join(failed)}"
+        if checked < len(self.checks):
+            said += f"; {len(self.checks) - checked} lines are compared by hash only or not checked"
         return f"<metastate.Verification: {said}>"
 
     def _repr_html_(self) -> str:
         keys = ("name", "reported", "recomputed")
         rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(c[k]))}</td>" for k in keys) + f"<td>{'yes' if c['agrees'] else '<b>NO</b>'}</td></tr>"
+            "<tr>" + "".join(f"<td>{html.escape(str(c[k]))}</td>" for k in keys) + f"<td>{c['verdict'] if c['agrees'] else '<b>NO</b>'}</td></tr>"
             for c in self.checks
         )
         return f"<table><thead><tr><th></th><th>reported</th><th>recomputed</th><th>agrees</th></tr></thead><tbody>{rows}</tbody></table>"

@@ -10,6 +10,7 @@
 mod compare;
 mod dual;
 mod lambda_max;
+pub mod plain;
 mod rows;
 
 pub use compare::{Check, Reported, compare};

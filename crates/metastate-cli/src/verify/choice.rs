@@ -1,0 +1,344 @@
+//! How lambda and the rank were chosen: `ranks.csv`, `path.csv` and the record must tell one story, the stated rule must pick what was picked, and
+//! the baselines are scored again.
+
+use metastate::solve::score::Smoothing;
+use metastate::verify::plain::{Fold, FoldScore, empirical_scores, independent_scores, mean_and_error};
+use metastate_report::number;
+use serde_json::Value;
+
+use super::checks::{Checks, Named, header};
+use super::command::Typed;
+use super::deep;
+use super::status::Proven;
+use super::subject::Subject;
+use crate::error::Result as CliResult;
+
+/// Means over folds are summed in one order or another.
+const ROUNDING: f64 = 1e-10;
+/// A baseline scored here may differ by so much of itself.
+const SCORE: f64 = 1e-9;
+
+const RANKS: [&str; 8] =
+    ["model", "held_out", "standard_error", "squared_error", "behind_best", "behind_standard_error", "chosen", "first_look"];
+const PATH: [&str; 19] = [
+    "lambda",
+    "lambda_ratio",
+    "rank",
+    "objective",
+    "fidelity",
+    "regularizer",
+    "certified_gap",
+    "rel_le1",
+    "rel_le2",
+    "ge",
+    "rel_dg",
+    "status",
+    "sweeps",
+    "held_out",
+    "standard_error",
+    "squared_error",
+    "refit_held_out",
+    "refit_standard_error",
+    "chosen",
+];
+const WORDS: [&str; 7] = ["certified", "stationary", "early", "rank-cap", "iteration-limit", "time-limit", "interrupted"];
+
+/// What a model scored, as a table or a record tells it.
+struct Scored {
+    log_likelihood: f64,
+    standard_error: f64,
+    squared_error: f64,
+}
+
+/// All about the choice.
+pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, proven: &Proven, deep: bool) -> CliResult<()> {
+    let record = &subject.result.summary.choice;
+    if !subject.fit.chooses() {
+        if record.is_some() {
+            checks.table("choice", Some("nothing was to be chosen".to_owned()));
+        }
+        return Ok(());
+    }
+    let Some(record) = record else {
+        checks.table("choice", Some("no record in summary.json".to_owned()));
+        return Ok(());
+    };
+    let Some(parts) = &subject.data.parts else {
+        checks.table("choice", Some("there are no counts to choose on".to_owned()));
+        return Ok(());
+    };
+    let (ranks, path) = match (Named::read(subject.folder, "ranks.csv"), Named::read(subject.folder, "path.csv")) {
+        (Ok(ranks), Ok(path)) => (ranks, path),
+        (ranks, path) => {
+            checks.table("choice", ranks.err().or(path.err()));
+            return Ok(());
+        }
+    };
+    let folds = parts.folds(subject.fit.folds, subject.result.summary.seed)?;
+    let transitions: f64 = folds.whole().values().iter().sum();
+    checks.table("ranks.csv", wrong_ranks(subject, record, &ranks, transitions).err());
+    checks.table("choice", wrong_record(subject, record, &ranks, &path, &parts.how()).err());
+    let whole_path = typed.map_or_else(|| path.field(0, "held_out").is_some_and(|f| !f.is_empty()), |t| t.whole_path);
+    checks.table("path.csv", wrong_path(subject, record, &ranks, &path, whole_path, proven).err());
+    checks.not_checked("path.csv: errors, status and sweeps of each point", "as in the file", "the path is not solved again");
+    if whole_path {
+        checks.not_checked("path.csv: held-out scores", "as in the file", "the path is not solved again on the folds");
+    }
+    let trained: Vec<_> = (0..folds.len()).map(|f| folds.training(f)).collect::<metastate::Result<_>>()?;
+    let each: Vec<Fold> = trained.iter().enumerate().map(|(f, training)| Fold { training, held_out: folds.held_out(f) }).collect();
+    baselines(checks, record, &ranks, &each);
+    let name = "held-out scores of the ranks and priors";
+    match deep {
+        true => deep::check(checks, subject, record, &ranks, &each),
+        false => checks.not_checked(name, "as in the file", "only with --deep, the chosen rank and its neighbours"),
+    }
+    Ok(())
+}
+
+fn demand(it_is: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if it_is { Ok(()) } else { Err(what()) }
+}
+
+/// Equal but for the rounding of means.
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= ROUNDING * b.abs().max(1.0)
+}
+
+/// Ranks from 1 up, then the two baselines; what each is behind the best; the smallest within one standard error is the one chosen.
+fn wrong_ranks(subject: &Subject, record: &Value, table: &Named, transitions: f64) -> Result<(), String> {
+    if let Some(wrong) = table.wrong_shape(&header(&RANKS, 0, &[]), None) {
+        return Err(wrong);
+    }
+    let tried = table.rows.len().saturating_sub(2);
+    let name = |r: usize| table.field(r, "model").unwrap_or_default().to_owned();
+    for r in 0..table.rows.len() {
+        let expected = match r {
+            r if r < tried => (r + 1).to_string(),
+            r if r == tried => "empirical".to_owned(),
+            _ => "independent".to_owned(),
+        };
+        demand(name(r) == expected, || format!("row {}, model: should be {expected}", r + 1))?;
+    }
+    let careful: Vec<usize> = (0..tried).filter(|&r| table.field(r, "first_look") == Some("")).collect();
+    let score = |r: usize| table.number(r, "held_out");
+    let best = careful.iter().copied().reduce(|a, b| if score(b) > score(a) { b } else { a });
+    let best = best.ok_or_else(|| "no rank was fitted with care".to_owned())?;
+    for r in 0..table.rows.len() {
+        let (behind, error) = (table.number(r, "behind_best"), table.number(r, "behind_standard_error"));
+        demand(close(behind, score(best) - score(r)), || {
+            format!("row {}, behind_best: should be {}", r + 1, number(score(best) - score(r)))
+        })?;
+        demand(error >= 0.0 && (r != best || (error == 0.0 && behind == 0.0)), || format!("row {}, behind_standard_error", r + 1))?;
+        let first_look = r < tried && !careful.contains(&r);
+        let own = table.field(r, "standard_error").unwrap_or_default();
+        demand(own.is_empty() == first_look, || format!("row {}, standard_error", r + 1))?;
+    }
+    // On the very edge of one standard error either answer is right.
+    let first = |slack: f64| {
+        careful.iter().find(|&&r| table.number(r, "behind_best") <= table.number(r, "behind_standard_error").max(1.0 / transitions) + slack)
+    };
+    let allowed = [first(-1e-12), first(1e-12)].map(|r| r.map_or(0, |r| r + 1));
+    let rank = record["rank"].as_u64().unwrap_or(0) as usize;
+    demand(allowed.contains(&rank), || format!("the rule picks {} meta-states", allowed[0]))?;
+    demand(record["best_rank"].as_u64() == Some(best as u64 + 1), || format!("best_rank: the table has {}", best + 1))?;
+    for r in 0..table.rows.len() {
+        let said = table.field(r, "chosen");
+        demand(said == Some(if r + 1 == rank { "yes" } else { "" }), || format!("row {}, chosen", r + 1))?;
+    }
+    let most = subject.fit.max_rank.min(subject.labels.len());
+    demand(tried <= most, || format!("{tried} ranks, and {most} were allowed"))?;
+    let at_the_limit = best + 1 == most;
+    demand(record["at_the_limit"].as_bool() == Some(at_the_limit), || format!("at_the_limit: should be {at_the_limit}"))
+}
+
+fn scored(value: &Value) -> Scored {
+    let at = |key: &str| value[key].as_f64().unwrap_or(f64::NAN);
+    Scored { log_likelihood: at("log_likelihood"), standard_error: at("standard_error"), squared_error: at("squared_error") }
+}
+
+/// The row of a model in `ranks.csv`.
+fn row_of(ranks: &Named, model: &str) -> Option<usize> {
+    (0..ranks.rows.len()).find(|&r| ranks.field(r, "model") == Some(model))
+}
+
+/// The record says what the tables say.
+fn wrong_record(subject: &Subject, record: &Value, ranks: &Named, path: &Named, how: &str) -> Result<(), String> {
+    let summary = &subject.result.summary;
+    let rank = record["rank"].as_u64().unwrap_or(0) as usize;
+    let row = row_of(ranks, &rank.to_string()).ok_or_else(|| "rank: not in ranks.csv".to_owned())?;
+    let same_scores = |told: &Scored, row: usize| {
+        let columns = [(told.log_likelihood, "held_out"), (told.standard_error, "standard_error"), (told.squared_error, "squared_error")];
+        columns.iter().all(|(x, column)| *x == ranks.number(row, column))
+    };
+    for (what, told, row) in [
+        ("empirical", &record["empirical"]["held_out"], row_of(ranks, "empirical")),
+        ("independent", &record["independent"], row_of(ranks, "independent")),
+    ] {
+        let row = row.ok_or_else(|| format!("{what}: not in ranks.csv"))?;
+        demand(same_scores(&scored(told), row), || format!("{what}: ranks.csv has other scores"))?;
+    }
+    // The score of the rank, with the prior of the table or with the one chosen in the end; less what choosing flatters it by, where that is told.
+    let mut told = scored(&record["held_out"]);
+    if let Some(plain) = record["held_out"]["uncorrected"].as_f64() {
+        let bias = record["held_out"]["selection_bias"].as_f64().unwrap_or(f64::NAN);
+        demand(bias >= 0.0 && close(told.log_likelihood, plain - bias), || {
+            "held_out: uncorrected less selection_bias is another".to_owned()
+        })?;
+        told.log_likelihood = plain;
+    }
+    let of_prior =
+        record["priors"].as_array().into_iter().flatten().find(|p| p["prior"] == record["prior"]).map(|p| scored(&p["held_out"]));
+    let same_prior = of_prior.is_some_and(|p| {
+        (p.log_likelihood, p.standard_error, p.squared_error) == (told.log_likelihood, told.standard_error, told.squared_error)
+    });
+    demand(same_prior || same_scores(&told, row), || "held_out: ranks.csv has other scores".to_owned())?;
+    demand(record["folds"].as_u64() == Some(subject.fit.folds as u64), || "folds: not as many as asked for".to_owned())?;
+    demand(record["folds_are"] == how, || "folds_are: these data are cut otherwise".to_owned())?;
+    let smoothing = Smoothing::default().share;
+    demand(record["smoothing"].as_f64() == Some(smoothing), || format!("smoothing: should be {smoothing}"))?;
+    let priors: Vec<(f64, f64)> = record["priors"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|p| (p["prior"].as_f64().unwrap_or(f64::NAN), scored(&p["held_out"]).log_likelihood))
+        .collect();
+    let best = priors.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a });
+    demand(best.is_some_and(|b| record["prior"].as_f64() == Some(b.0)), || "prior: another of those tried is better".to_owned())?;
+
+    let at = (0..path.rows.len()).find(|&r| path.field(r, "chosen") == Some("yes"));
+    let lambda = at.map_or(f64::NAN, |r| path.number(r, "lambda"));
+    demand(record["lambda"].as_f64() == Some(lambda) && summary.lambda == lambda, || "lambda: path.csv chose another".to_owned())?;
+    wrong_clearness(record, ranks, rank, row)?;
+    wrong_sentence(summary, record, rank, lambda)
+}
+
+/// By how many standard errors the next smaller rank is behind; known from the table where the rank chosen is the best.
+fn wrong_clearness(record: &Value, ranks: &Named, rank: usize, row: usize) -> Result<(), String> {
+    let told = record["clearness_standard_errors"].as_f64();
+    let smaller = row.checked_sub(1);
+    let expected = match smaller {
+        None => None,
+        Some(below) if record["best_rank"].as_u64() == Some(rank as u64) => {
+            let (behind, error) = (ranks.number(below, "behind_best"), ranks.number(below, "behind_standard_error"));
+            Some(behind / error).filter(|c| c.is_finite())
+        }
+        // The mean of the differences is known, its error is not: only the sign can be told.
+        Some(below) => {
+            let ahead = ranks.number(row, "held_out") - ranks.number(below, "held_out");
+            return demand(told.is_none_or(|c| c * ahead >= 0.0), || "clearness_standard_errors: the sign is wrong".to_owned());
+        }
+    };
+    let same = match (told, expected) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
+        (a, b) => a == b,
+    };
+    demand(same, || format!("clearness_standard_errors: should be {expected:?}"))
+}
+
+/// The numbers in the sentence are those of the record; it stands among the hints, too.
+fn wrong_sentence(summary: &metastate_report::Summary, record: &Value, rank: usize, lambda: f64) -> Result<(), String> {
+    let sentence = record["sentence"].as_str().unwrap_or_default();
+    let plural = if rank == 1 { "meta-state" } else { "meta-states" };
+    let score = |value: &Value| format!("{:.5}", scored(value).log_likelihood);
+    let must_hold = [
+        format!("({} a transition", score(&record["held_out"])),
+        format!("over {} folds", record["folds"]),
+        format!("empirical P {}", score(&record["empirical"]["held_out"])),
+        format!("independent {})", score(&record["independent"])),
+        format!("{lambda:.4e}"),
+    ];
+    demand(sentence.starts_with(&format!("{rank} {plural}:")), || "sentence: another rank".to_owned())?;
+    if let Some(part) = must_hold.iter().find(|part| !sentence.contains(part.as_str())) {
+        return Err(format!("sentence: should hold `{part}`"));
+    }
+    let clear = record["clearness_standard_errors"].as_f64();
+    let word = match clear {
+        None => "there is no smaller rank",
+        Some(c) if c >= 3.0 => "; clear: ",
+        Some(_) => "; not clear: ",
+    };
+    demand(sentence.contains(word) || (clear.is_none() && rank > 1), || format!("sentence: should hold `{word}`"))?;
+    demand(summary.hints.iter().any(|h| h == sentence), || "sentence: not among the hints".to_owned())
+}
+
+/// lambda as the options say, the parts of the objective adding up, the point chosen, and no objective or gap that the solution published here
+/// contradicts.
+fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, whole: bool, proven: &Proven) -> Result<(), String> {
+    if let Some(wrong) = path.wrong_shape(&header(&PATH, 0, &[]), None) {
+        return Err(wrong);
+    }
+    let (summary, fit) = (&subject.result.summary, subject.fit);
+    let lambda_max = summary.lambda_max.unwrap_or(f64::NAN);
+    let wanted = record["rank"].as_u64().unwrap_or(0) as usize;
+    let limit = if whole { fit.max_rank } else { wanted };
+    let rank = |r: usize| path.number(r, "rank") as usize;
+    let n = path.rows.len();
+    demand(n >= 1 && n <= fit.points, || format!("{n} points, and {} were asked for", fit.points))?;
+    let chosen = (0..n).find(|&r| rank(r) >= wanted).unwrap_or(n - 1);
+    for r in 0..n {
+        let wrong = |what: &str| format!("row {}, {what}", r + 1);
+        let lambda = path.number(r, "lambda");
+        let expected = lambda_max * fit.floor.powf(r as f64 / (fit.points - 1) as f64);
+        demand((lambda - expected).abs() <= 1e-12 * expected, || wrong(&format!("lambda: should be {}", number(expected))))?;
+        let ratio = path.number(r, "lambda_ratio");
+        demand(close(ratio, lambda / lambda_max), || wrong("lambda_ratio"))?;
+        demand(rank(r) >= 1 && rank(r) <= fit.max_rank, || wrong("rank"))?;
+        demand((r + 1 == n) == (rank(r) >= limit || r + 1 == fit.points), || wrong("rank: the path ends elsewhere"))?;
+        let (objective, fidelity, regularizer) = (path.number(r, "objective"), path.number(r, "fidelity"), path.number(r, "regularizer"));
+        let sum = fidelity + lambda * regularizer;
+        demand(fidelity >= 0.0 && regularizer > 0.0 && (objective - sum).abs() <= 1e-9 * sum, || {
+            wrong("objective: not the sum of its parts")
+        })?;
+        // What was published is an answer at every lambda: no bound there may lie above it.
+        let (gap, here) = (path.number(r, "certified_gap"), summary.fidelity + lambda * summary.regularizer);
+        demand(gap.is_nan() || objective * (1.0 - gap) <= here * (1.0 + 1e-9), || {
+            wrong("certified_gap: the published solution is better")
+        })?;
+        // The best objective grows with lambda, and no faster than in proportion: the bound proven here holds there, too.
+        let floor = proven.gap.map_or(0.0, |g| (1.0 - g) * summary.objective * (lambda / summary.lambda).min(1.0));
+        demand(objective >= floor * (1.0 - 1e-9), || wrong("objective: below what is possible"))?;
+        demand(WORDS.contains(&path.field(r, "status").unwrap_or_default()), || wrong("status: no such word"))?;
+        let scores = ["held_out", "standard_error", "squared_error"];
+        let given = |column: &&str| path.field(r, column).is_some_and(|f| f.parse::<f64>().is_ok());
+        demand(scores.iter().all(|c| given(c) == whole), || wrong("held_out: the whole path, or none of it"))?;
+        let of_rank = row_of(ranks, &rank(r).to_string());
+        let refit = |column: &str| of_rank.and_then(|at| ranks.field(at, column)).unwrap_or_default();
+        let same = path.field(r, "refit_held_out") == Some(refit("held_out"))
+            && path.field(r, "refit_standard_error") == Some(refit("standard_error"));
+        demand(same, || wrong("refit_held_out: ranks.csv has another"))?;
+        demand(path.field(r, "chosen") == Some(if r == chosen { "yes" } else { "" }), || wrong("chosen"))?;
+    }
+    Ok(())
+}
+
+/// The empirical matrix at its best and the marginal law, on the same folds.
+fn baselines(checks: &mut Checks, record: &Value, ranks: &Named, folds: &[Fold]) {
+    let smoothing = Smoothing::default().share;
+    let all = |score: &dyn Fn(Fold) -> FoldScore| -> Scored {
+        let each: Vec<FoldScore> = folds.iter().map(|f| score(*f)).collect();
+        let (log_likelihood, standard_error) = mean_and_error(&each.iter().map(|s| s.log_likelihood).collect::<Vec<_>>());
+        let squared_error = mean_and_error(&each.iter().map(|s| s.squared_error).collect::<Vec<_>>()).0;
+        Scored { log_likelihood, standard_error, squared_error }
+    };
+    let tried = (-2..=10).map(|k| 10f64.powf(0.5 * f64::from(k)));
+    let scored_at = |pseudo: f64| (pseudo, all(&|fold| empirical_scores(fold, pseudo, smoothing)));
+    let best = tried.map(scored_at).reduce(|a, b| if b.1.log_likelihood > a.1.log_likelihood { b } else { a });
+    let Some((pseudo, empirical)) = best else { return };
+    let told = record["empirical"]["pseudo_counts"].as_f64().unwrap_or(f64::NAN);
+    checks.add("empirical P: pseudo-counts", number(told), number(pseudo), (told - pseudo).abs() <= SCORE * pseudo);
+    for (name, model, found) in [
+        ("empirical P on the folds", "empirical", empirical),
+        ("independent law on the folds", "independent", all(&|fold| independent_scores(fold, smoothing))),
+    ] {
+        let row = row_of(ranks, model);
+        let at = |column: &str| row.map_or(f64::NAN, |r| ranks.number(r, column));
+        // Where there are too many states the squared error is not computed here.
+        let close = |told: f64, found: f64| found.is_nan() || (told - found).abs() <= SCORE * found.abs() + 1e-12;
+        let agrees = close(at("held_out"), found.log_likelihood)
+            && close(at("standard_error"), found.standard_error)
+            && close(at("squared_error"), found.squared_error);
+        let told = |s: [f64; 3]| format!("{:.9} ± {:.2e}, squared {:.6}", s[0], s[1], s[2]);
+        let reported = told([at("held_out"), at("standard_error"), at("squared_error")]);
+        checks.add(name, reported, told([found.log_likelihood, found.standard_error, found.squared_error]), agrees);
+    }
+}

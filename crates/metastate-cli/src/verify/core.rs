@@ -1,0 +1,92 @@
+//! The solution of the stated problem, by `metastate::verify`: objective, errors, bound and gap.
+
+use metastate::Operator;
+use metastate::proof::Effort;
+use metastate::verify::{Reported, check_lambda_max, compare, recompute};
+use metastate_report::{Summary, number};
+
+use super::checks::Checks;
+use super::status::Proven;
+use super::subject::Subject;
+use crate::error::{CliError, Result};
+use crate::settings;
+
+/// One line a number; hands back what was proven here.
+pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<Proven> {
+    let (summary, chain) = (&subject.result.summary, &subject.data.chain);
+    let (lambda, lambda_max) = settings::lambda(subject.fit, chain, summary.seed)?;
+    // A lambda that was chosen is as it was chosen: the choice has checks of its own.
+    let lambda = lambda.or(summary.choice.as_ref().and_then(|c| c["lambda"].as_f64())).unwrap_or(f64::NAN);
+    checks.same("lambda", summary.lambda, lambda);
+    let told = summary.lambda_max.unwrap_or(f64::NAN);
+    checks.same("lambda_max", told, lambda_max);
+    let cannot = |e: metastate::Error| {
+        CliError::failed("E-CLI-RESULT", format!("the factors cannot be those of these data: {e}")).at(subject.folder.display().to_string())
+    };
+    // The same number by other code: a search at it finds nothing better than one meta-state, a search below it does.
+    let looked = check_lambda_max(chain.p(), chain.weights(), told, summary.seed).map_err(cannot)?;
+    let words = format!("best pair {} at it, {} a tenth below", number(looked.at_it), number(looked.below_it));
+    checks.add("lambda_max by another search", "at most 1, above 1", if looked.degenerate { "one law explains all".to_owned() } else { words }, looked.stands());
+    let found = recompute(
+        chain.p(),
+        chain.weights(),
+        summary.lambda,
+        &subject.result.factors.u,
+        &subject.result.factors.v,
+        Some(subject.result.witness.for_checking()),
+        truth,
+        summary.seed,
+    )
+    .map_err(cannot)?;
+    for c in compare(&reported(summary), &found) {
+        checks.add(c.name, number(c.reported), number(c.recomputed), c.agrees);
+    }
+    if truth.is_some() && (summary.errors.rel_re.is_none() || summary.errors.rel_se.is_none()) {
+        checks.table("rel_re and rel_se", Some("the truth was given, and they are not told".to_owned()));
+    }
+    let wrong = wrong_proof(summary, chain.p());
+    let told = match summary.bound_failure_probability {
+        Some(p) => format!("{}, fails with probability {p:e}", summary.bound_proof),
+        None => summary.bound_proof.clone(),
+    };
+    checks.add("bound_proof", told, wrong.unwrap_or("the word for this matrix"), wrong.is_none());
+    Ok(Proven { gap: Some(found.certified_gap), slack: found.bound_slack() })
+}
+
+/// The word for a proof must be the one that this matrix allows, with the numbers that go with it.
+fn wrong_proof(s: &Summary, p: &dyn Operator) -> Option<&'static str> {
+    let effort = Effort::default();
+    let (low_rank, few) = (p.low_rank().is_some(), s.states <= effort.cholesky_states);
+    let proven = s.lower_bound.is_some() && s.errors.certified_gap.is_some();
+    let (fits, certain) = match s.bound_proof.as_str() {
+        "not proven" => (s.lower_bound.is_none() && s.errors.certified_gap.is_none(), true),
+        "trivial" => (proven && s.lower_bound == Some(0.0), true),
+        "low-rank" => (proven && low_rank, true),
+        "cholesky" => (proven && !low_rank && few, true),
+        "lanczos" => (proven && !low_rank && !few, false),
+        _ => return Some("no such word"),
+    };
+    match (fits, certain, s.bound_failure_probability) {
+        (false, ..) => Some("not what was done with this matrix"),
+        (_, true, None) => None,
+        (_, false, Some(p)) if p > 0.0 && p <= effort.failure_probability => None,
+        _ => Some("another probability of failure"),
+    }
+}
+
+fn reported(s: &Summary) -> Reported {
+    Reported {
+        rank: Some(s.rank),
+        fidelity: Some(s.fidelity),
+        regularizer: Some(s.regularizer),
+        objective: Some(s.objective),
+        rel_le1: Some(s.errors.rel_le1),
+        rel_le2: Some(s.errors.rel_le2),
+        ge: Some(s.errors.ge),
+        rel_dg: Some(s.errors.rel_dg),
+        lower_bound: s.lower_bound,
+        certified_gap: s.errors.certified_gap,
+        rel_re: s.errors.rel_re,
+        rel_se: s.errors.rel_se,
+    }
+}

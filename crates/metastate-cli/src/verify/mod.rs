@@ -1,0 +1,156 @@
+//! `metastate verify`: the claims of a result, computed a second time from its files and its inputs. Each room has one kind of claim; what nobody
+//! computes a second time is named in the table.
+
+mod checks;
+mod choice;
+mod command;
+mod core;
+mod deep;
+mod files;
+mod page;
+mod refit;
+mod shapes;
+mod status;
+mod subject;
+mod tables;
+mod twin;
+mod uncertainty;
+mod zones;
+
+use std::path::Path;
+
+use metastate_report::{FileRecord, LedgerRecord, Loaded, Summary, hash};
+use serde_json::Value;
+
+pub use checks::{Line, Outcome, Verdict};
+
+use crate::args::{FitArgs, Init, InputArgs, MEMORY};
+use crate::error::{CliError, Result};
+use crate::progress::Reporter;
+use crate::stop::{Doing, Stopper};
+use crate::watch::WatchReading;
+use crate::{data, truth};
+use checks::Checks;
+use subject::Subject;
+
+/// Rereads, recounts, recomputes; `deep` takes the costly checks, too.
+pub fn run(folder: &Path, deep: bool, reporter: &mut Reporter, stopper: &Stopper) -> Result<Outcome> {
+    // The inputs may be found from another folder.
+    let folder = &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let opened = open(folder)?;
+    if opened.1.inputs == [MEMORY] {
+        return Err(CliError::failed("E-CLI-INPUTS-GONE", "this result rests on data in the memory of a Python program")
+            .at(folder.display().to_string())
+            .remedy("recheck it there: metastate.verify(folder, data)"));
+    }
+    find_inputs(&opened.0.summary, "objective, errors, gap and tables could not be rechecked")?;
+    stopper.doing(Doing::Reading);
+    let data = data::load(&opened.1, &opened.2, &mut WatchReading { reporter, stopper })?;
+    stopper.doing(Doing::Working);
+    recheck(folder, &opened, &data, deep, reporter)
+}
+
+/// The result in a folder, with the options that it was made with.
+pub fn open(folder: &Path) -> Result<(Loaded, InputArgs, FitArgs)> {
+    let result = metastate_report::load(folder)?;
+    let summary = &result.summary;
+    let unreadable = |e: serde_json::Error| {
+        CliError::failed("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})")).at(folder.display().to_string())
+    };
+    let input: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
+    let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
+    Ok((result, input, fit))
+}
+
+/// Recomputes everything in a folder from its data.
+pub fn recheck(
+    folder: &Path,
+    (result, input, fit): &(Loaded, InputArgs, FitArgs),
+    data: &data::Loaded,
+    deep: bool,
+    reporter: &mut Reporter,
+) -> Result<Outcome> {
+    reporter.spin("verifying");
+    let summary = &result.summary;
+    let mut checks = Checks::default();
+    let truth = fit.truth.as_deref().map(|text| truth::load(text, &data.chain)).transpose()?;
+    let truth_files = truth.iter().flat_map(|(_, files)| files.clone()).collect();
+    sources(&mut checks, summary, fit, data, truth_files);
+    checks.table("summary.json", unknown_field(folder, summary));
+    let typed = command::read(summary);
+    command::check(&mut checks, summary, input, fit, &typed);
+    let typed = typed.ok().flatten();
+    checks.table("xi", (result.xi != data.chain.xi()).then(|| "other weights".to_owned()));
+    let subject = match Subject::new(folder, result, fit, data) {
+        Ok(subject) => subject,
+        Err(why) => {
+            checks.table("sizes", Some(why));
+            reporter.clear();
+            return Ok(Outcome::new(folder, checks));
+        }
+    };
+    let truth = truth.as_ref().map(|(p, _)| p.as_ref());
+    let proven = core::check(&mut checks, &subject, truth)?;
+    status::check(&mut checks, summary, fit, typed.as_ref(), &proven);
+    tables::check(&mut checks, &subject);
+    zones::check(&mut checks, &subject);
+    refit::check(&mut checks, &subject, truth);
+    choice::check(&mut checks, &subject, typed.as_ref(), &proven, deep)?;
+    uncertainty::check(&mut checks, &subject);
+    let remade = page::check(&mut checks, &subject);
+    files::check(&mut checks, &subject, &remade);
+    checks.not_checked("seconds, iterations, rounds, directory", summary.iterations, "how it came about");
+    reporter.clear();
+    Ok(Outcome::new(folder, checks))
+}
+
+/// What was read: the same files, rows, states and transitions, and the same left out.
+fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::Loaded, truth: Vec<FileRecord>) {
+    let chain = &data.chain;
+    let of_role = |role: &str| summary.inputs.iter().filter(|f| f.role == role).cloned().collect::<Vec<_>>();
+    let start = match &fit.init {
+        Init::Result(folder) => vec![folder.join("factors.npz").display().to_string()],
+        _ => Vec::new(),
+    };
+    let known: usize = ["data", "truth", "start"].iter().map(|role| of_role(role).len()).sum();
+    let same = data.inputs == of_role("data") && truth == of_role("truth") && known == summary.inputs.len();
+    let same_start = of_role("start").iter().map(|f| f.name.clone()).collect::<Vec<_>>() == start;
+    checks.table("inputs", (!same || !same_start).then(|| "other files were read".to_owned()));
+    checks.same("states", summary.states, chain.states());
+    checks.same("transitions", summary.transitions, chain.transitions());
+    checks.same("nonzeros", summary.nonzeros, chain.nonzeros());
+    checks.same("rows", summary.rows, data.rows);
+    checks.same("rows_counted", summary.rows_counted, data.rows_counted);
+    checks.table("ledger", (summary.ledger != LedgerRecord::list(chain.ledger())).then(|| "other entries".to_owned()));
+    let told = data.hints.iter().all(|hint| summary.hints.contains(hint));
+    checks.table("hints", (!told).then(|| "one about the data is missing".to_owned()));
+    checks.not_checked("hints: their words", summary.hints.len(), "numbers that they repeat have lines of their own");
+}
+
+/// A field of `summary.json` that no result has.
+fn unknown_field(folder: &Path, summary: &Summary) -> Option<String> {
+    let text = std::fs::read_to_string(folder.join("summary.json")).unwrap_or_default();
+    let (found, known): (Value, Value) =
+        (serde_json::from_str(&text).unwrap_or_default(), serde_json::to_value(summary).unwrap_or_default());
+    let inner =
+        |value: &Value| ["errors"].iter().filter_map(|key| value[*key].as_object()).flat_map(|o| o.keys().cloned()).collect::<Vec<_>>();
+    let names = |value: &Value| value.as_object().into_iter().flat_map(|o| o.keys().cloned()).chain(inner(value)).collect::<Vec<_>>();
+    let known = names(&known);
+    names(&found).into_iter().find(|name| !known.contains(name)).map(|name| format!("no result has a field {name}"))
+}
+
+/// The inputs must be where they were, seen from here or from where the fit was run, with the same bytes.
+pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
+    let missing = |base: &Path| {
+        let changed = |f: &&FileRecord| hash::of_file(&base.join(&f.name)).map_or(true, |found| found != (f.bytes, f.sha256.clone()));
+        summary.inputs.iter().find(changed).map(|f| f.name.clone())
+    };
+    let Some(name) = missing(Path::new(".")) else { return Ok(()) };
+    let then = Path::new(&summary.directory);
+    if missing(then).is_none() && std::env::set_current_dir(then).is_ok() {
+        return Ok(());
+    }
+    Err(CliError::failed("E-CLI-INPUTS-GONE", format!("this input is not there any more, or its bytes have changed, so that {so_that}"))
+        .at(name)
+        .remedy(format!("put the inputs back where they were (then: {})", summary.directory)))
+}

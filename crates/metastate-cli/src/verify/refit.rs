@@ -1,0 +1,183 @@
+//! The refit: that it is there, what it is worth by plain loops over the data, and that it is a refit and not just any pair of factors.
+
+use metastate::linalg::{Csr, Mat};
+use metastate::solve::Factors;
+use metastate::verify::plain::{Prior, climb, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
+use metastate::{Chain, Operator};
+use metastate_report::number;
+use serde_json::Value;
+
+use super::checks::Checks;
+use super::subject::Subject;
+use crate::args::RefitKind;
+
+/// Passes of plain expectation and maximisation from the published refit,
+const FURTHER_PASSES: usize = 20;
+/// and what they may gain a transition: the refit ends when two passes gain less than 1e-8, or after 500; by then they gain little.
+const FURTHER_GAIN: f64 = 1e-3;
+/// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
+const FURTHER_SHARE: f64 = 1e-2;
+
+/// The record and the factors.
+pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) {
+    let summary = &subject.result.summary;
+    let kind = match subject.fit.refit_kind() {
+        RefitKind::None => {
+            if summary.refit.is_some() || subject.result.refit.is_some() {
+                checks.table("refit", Some("none was asked for".to_owned()));
+            }
+            return;
+        }
+        RefitKind::LeastSquares => "least-squares",
+        RefitKind::Likelihood => "likelihood",
+    };
+    let (Some(told), Some(refit)) = (&summary.refit, &subject.result.refit) else {
+        let gone = if summary.refit.is_none() { "no record in summary.json" } else { "no refit.npz" };
+        return checks.table("refit", Some(gone.to_owned()));
+    };
+    checks.table("refit", wrong_record(subject, told, refit, kind));
+    checks.table("refit.npz", not_stochastic(refit).then(|| "factors that are not stochastic".to_owned()));
+    let chain = &subject.data.chain;
+    match subject.fit.refit_kind() {
+        RefitKind::LeastSquares => least_squares(checks, subject, told, refit),
+        _ => likelihood(checks, subject, told, refit, &observed(subject)),
+    }
+    if let Some(truth) = truth {
+        let (found, reported) = (recovery(chain, refit, truth), told["rel_re"].as_f64().unwrap_or(f64::NAN));
+        checks.add("refit rel_re", number(reported), number(found), (reported - found).abs() <= 1e-6 * found);
+    }
+    checks.not_checked("refit sweeps, passes, converged, tried", kind, "how it came about");
+}
+
+/// Kind, rank and prior.
+fn wrong_record(subject: &Subject, told: &Value, refit: &Factors, kind: &str) -> Option<String> {
+    let summary = &subject.result.summary;
+    let chosen = summary.choice.as_ref().and_then(|c| c["rank"].as_u64()).map(|r| r as usize);
+    let rank = refit.u.cols();
+    if told["kind"] != kind {
+        return Some(format!("kind: {kind} was asked for"));
+    }
+    if told["rank"].as_u64() != Some(rank as u64) {
+        return Some(format!("rank: the factors have {rank}"));
+    }
+    // Data with fewer directions than were chosen have a refit of fewer.
+    if rank > chosen.unwrap_or(summary.rank) || (chosen.is_none() && rank != summary.rank) {
+        return Some(format!("rank: {} was found", chosen.unwrap_or(summary.rank)));
+    }
+    let prior = subject.fit.prior.or(summary.choice.as_ref().and_then(|c| c["prior"].as_f64()));
+    let wrong = kind == "likelihood" && prior.is_some_and(|c| told["prior"].as_f64() != Some(c));
+    wrong.then(|| format!("prior: should be {}", number(prior.unwrap_or(f64::NAN))))
+}
+
+fn not_stochastic(Factors { u, v }: &Factors) -> bool {
+    let rows = (0..u.rows()).map(|i| (u.row(i).iter().sum::<f64>() - 1.0).abs());
+    let columns = (0..v.cols()).map(|k| ((0..v.rows()).map(|j| v[(j, k)]).sum::<f64>() - 1.0).abs());
+    let bad = |x: &f64| !(*x >= 0.0 && x.is_finite());
+    u.as_slice().iter().chain(v.as_slice()).any(bad) || rows.chain(columns).any(|miss| miss > 1e-9)
+}
+
+/// The counts behind P: what was counted, or for a given matrix its weights times its rows.
+fn observed(subject: &Subject) -> Csr {
+    if let Some(parts) = &subject.data.parts {
+        return parts.counts.clone();
+    }
+    let chain = &subject.data.chain;
+    let d = chain.states();
+    let mut triplets = Vec::new();
+    for i in 0..d {
+        chain.p().row(i).for_each(d, |j, x| triplets.push((i as u32, j as u32, chain.departures()[i] * x)));
+    }
+    triplets.retain(|t| t.2 > 0.0);
+    Csr::from_triplets(d, d, &triplets).unwrap_or_default()
+}
+
+/// The fidelity, no worse than before the refit, nor than that of one meta-state.
+fn least_squares(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors) {
+    let chain = &subject.data.chain;
+    let found = fidelity(chain.p(), chain.weights(), &refit.u, &refit.v);
+    let one = rank_one(chain);
+    let scale = fidelity(chain.p(), chain.weights(), &one.u, &one.v);
+    let reported = told["fidelity"].as_f64().unwrap_or(f64::NAN);
+    let agrees = (reported - found).abs() <= 1e-7 * found.abs() + 1e-11 * scale;
+    checks.add("refit fidelity", number(reported), number(found), agrees);
+    let mut most = scale;
+    if refit.u.cols() == subject.result.factors.u.cols() {
+        most = most.min(fidelity(chain.p(), chain.weights(), &subject.result.factors.u, &subject.result.factors.v));
+    }
+    checks.add(
+        "refit is no worse than what it started from",
+        number(found),
+        format!("at most {}", number(most)),
+        found <= most * (1.0 + 1e-6),
+    );
+    let (u, v) = descend(chain.p(), chain.weights(), &refit.u, &refit.v, FURTHER_PASSES);
+    let gain = (found - fidelity(chain.p(), chain.weights(), &u, &v)) / found;
+    let agrees = gain <= FURTHER_SHARE || found <= 1e-9 * scale;
+    checks.add(
+        "refit is at rest",
+        format!("at most {FURTHER_SHARE:.0e} of itself"),
+        format!("{gain:.1e} in {FURTHER_PASSES} steps"),
+        agrees,
+    );
+}
+
+/// `v = sum xi_i^2 p_i / sum xi_i^2`: the best of rank one.
+fn rank_one(chain: &Chain) -> Factors {
+    let d = chain.states();
+    let (mut law, mut total) = (vec![0.0; d], 0.0);
+    for (i, w) in chain.weights().iter().enumerate() {
+        chain.p().row(i).for_each(d, |j, x| law[j] += w * w * x);
+        total += w * w;
+    }
+    Factors { u: Mat::from_fn(d, 1, |_, _| 1.0), v: Mat::from_fn(d, 1, |j, _| law[j] / total) }
+}
+
+/// The likelihood with and without the prior; further passes find little to gain.
+fn likelihood(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors, counts: &Csr) {
+    let Factors { u, v } = refit;
+    let found = log_likelihood(counts, u, v);
+    let reported = told["log_likelihood"].as_f64().unwrap_or(f64::NAN);
+    checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
+    let (claim, strength) = (told["penalised"].as_f64().unwrap_or(f64::NAN), told["prior"].as_f64().unwrap_or(f64::NAN));
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
+    // The prior's shares are those of the start. One start is published; of the other only the ends of the range are known.
+    let same_rank = subject.result.factors.u.cols() == u.cols();
+    if told["start"] == "penalised solution" && same_rank {
+        let prior = Prior { strength, shares: shares(counts, &subject.result.factors.u), marginal: marginal(counts) };
+        let found = penalised(counts, u, v, &prior);
+        checks.add("refit penalised", number(claim), number(found), near(claim, found));
+    } else {
+        let (low, high) = most_penalised(counts, u, v, strength);
+        let inside = claim >= low - 1e-9 * low.abs() && claim <= high + 1e-9 * high.abs();
+        checks.add("refit penalised", number(claim), format!("between {low:.6} and {high:.6}"), inside);
+    }
+    if !strength.is_finite() {
+        return checks.table("refit is at rest", Some("no prior in the record".to_owned()));
+    }
+    let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
+    let gain = climbed.values.last().copied().unwrap_or(f64::NAN) - found;
+    checks.add(
+        "refit is at rest",
+        format!("at most {FURTHER_GAIN:.0e} a transition"),
+        format!("{gain:.1e} in {FURTHER_PASSES} passes"),
+        gain <= FURTHER_GAIN,
+    );
+}
+
+/// `||Xi (X - P)||^2 / ||Xi P||^2`, P the truth, every entry formed.
+fn recovery(chain: &Chain, Factors { u, v }: &Factors, truth: &dyn Operator) -> f64 {
+    let d = chain.states();
+    let (mut error, mut norm) = (0.0, 0.0);
+    let mut row = vec![0.0; d];
+    for i in 0..d {
+        row.fill(0.0);
+        truth.row(i).for_each(d, |j, x| row[j] += x);
+        let w = chain.weights()[i] * chain.weights()[i];
+        for (j, x) in row.iter().enumerate() {
+            let model: f64 = u.row(i).iter().zip(v.row(j)).map(|(u, v)| u * v).sum();
+            error += w * (model - x) * (model - x);
+            norm += w * x * x;
+        }
+    }
+    error / norm
+}

@@ -1,0 +1,77 @@
+//! What is checked: the folder, the data it claims to rest on, and the options.
+
+use std::path::Path;
+
+use metastate::linalg::Mat;
+use metastate::solve::Factors;
+use metastate_report::Loaded;
+
+use crate::args::{Clusters, FitArgs, RefitKind};
+use crate::data;
+
+/// A folder beside its data.
+pub struct Subject<'a> {
+    /// Where it is.
+    pub folder: &'a Path,
+    /// What its main files hold.
+    pub result: &'a Loaded,
+    /// The recorded options.
+    pub fit: &'a FitArgs,
+    /// The data, read and counted anew.
+    pub data: &'a data::Loaded,
+    /// Labels of the states.
+    pub labels: Vec<String>,
+}
+
+impl<'a> Subject<'a> {
+    /// `None`, with the reason, when U and V are not of the size of these data: nothing else makes sense then.
+    pub fn new(folder: &'a Path, result: &'a Loaded, fit: &'a FitArgs, data: &'a data::Loaded) -> Result<Self, String> {
+        let d = data.chain.states();
+        for (name, x) in [("factors.npz", Some(&result.factors)), ("refit.npz", result.refit.as_ref())] {
+            if let Some(Factors { u, v }) = x.filter(|x| (x.u.rows(), x.v.rows(), x.v.cols()) != (d, d, x.u.cols()) || x.u.cols() == 0) {
+                return Err(format!("{name} holds U of {} x {} and V of {} x {}", u.rows(), u.cols(), v.rows(), v.cols()));
+            }
+        }
+        if result.xi.len() != d {
+            return Err(format!("factors.npz holds {} weights", result.xi.len()));
+        }
+        let labels = data.chain.index().labels().map(|l| l.to_string()).collect();
+        Ok(Subject { folder, result, fit, data, labels })
+    }
+
+    /// What the tables speak of: the refit where one was asked for. A file that should not be there speaks for nobody.
+    pub fn model(&self) -> &'a Factors {
+        match (&self.result.refit, self.fit.refit_kind()) {
+            (Some(refit), RefitKind::LeastSquares | RefitKind::Likelihood) => refit,
+            _ => &self.result.factors,
+        }
+    }
+
+    /// Memberships.
+    pub fn u(&self) -> &'a Mat {
+        &self.model().u
+    }
+
+    /// How many zones there are, empty ones included.
+    pub fn zone_count(&self) -> usize {
+        match self.fit.hard() {
+            Clusters::Count(k) => k,
+            _ => self.model().rank(),
+        }
+    }
+
+    /// The zone of each state, from 0, as `states.csv` tells it.
+    pub fn zones(&self) -> Result<Vec<usize>, String> {
+        let told = self.result.column("metastate").map_err(|_| "states.csv has no column metastate".to_owned())?;
+        let zone = |text: &String| text.parse::<usize>().ok().filter(|z| (1..=self.zone_count()).contains(z)).map(|z| z - 1);
+        if told.len() != self.data.chain.states() {
+            return Err(format!("states.csv has {} rows", told.len()));
+        }
+        told.iter().map(|text| zone(text).ok_or_else(|| format!("no zone is called {text}"))).collect()
+    }
+
+    /// Whether zones have outlines.
+    pub fn has_cells(&self) -> bool {
+        self.data.coordinates.is_some() && self.data.cell.is_some()
+    }
+}

@@ -1,0 +1,136 @@
+//! `states.csv` with its twin, `metastates.csv` and `latent.csv`: every field, and the names of the columns.
+
+use metastate::linalg::Mat;
+use metastate::solve::Factors;
+use metastate::verify::plain::{latent_matrix, limit_law};
+
+use super::checks::{Cell, Checks, Named, header};
+use super::subject::Subject;
+use super::twin::{self, Column};
+
+/// A stationary law may miss being one by the rounding of U's row sums,
+const STATIONARY: f64 = 1e-10;
+/// and lie so far from the one that a very long run ends in.
+const LIMIT: f64 = 1e-6;
+/// Anchor states and destinations named for each meta-state.
+const NAMED: usize = 5;
+
+/// All three, and the Parquet twin.
+pub fn check(checks: &mut Checks, subject: &Subject) {
+    checks.table("states.csv", states(subject));
+    checks.table("states.parquet", states_twin(subject));
+    checks.table("metastates.csv", metastates(subject));
+    checks.table("latent.csv", latent(subject));
+}
+
+fn names(subject: &Subject) -> Vec<String> {
+    let mut names = header(&["label", "weight", "metastate"], subject.u().cols(), &["membership"]);
+    if subject.data.coordinates.is_some() {
+        names.extend(["lon".to_owned(), "lat".to_owned()]);
+    }
+    names
+}
+
+/// Labels, weights and coordinates of the data, memberships of the factors, each to the letter; zones are a check of their own.
+fn states(subject: &Subject) -> Option<String> {
+    let (u, xi) = (subject.u(), subject.data.chain.xi());
+    let row = |i: usize| -> Vec<Cell> {
+        let mut row = vec![Cell::Is(subject.labels[i].clone()), Cell::number(xi[i]), Cell::Free];
+        row.extend(u.row(i).iter().map(|x| Cell::number(*x)));
+        row.extend(subject.data.coordinates.iter().flat_map(|c| [Cell::number(c[i].0), Cell::number(c[i].1)]));
+        row
+    };
+    let rows: Vec<Vec<Cell>> = (0..u.rows()).map(row).collect();
+    Named::new(subject.result.states.clone()).difference(&names(subject), &rows)
+}
+
+/// The same values as in the CSV, which is checked by itself.
+fn states_twin(subject: &Subject) -> Option<String> {
+    let twin = match twin::read(subject.folder, "states.parquet") {
+        Ok(twin) => twin,
+        Err(why) => return Some(why),
+    };
+    let names = names(subject);
+    if !twin.columns.iter().map(|c| &c.0).eq(&names) {
+        return Some("other columns".to_owned());
+    }
+    let csv = Named::new(subject.result.states.clone());
+    for (name, column) in &twin.columns {
+        let field = |i: usize| csv.field(i, name).unwrap_or_default();
+        let wrong = match column {
+            Column::Texts(all) => (0..all.len().max(csv.rows.len())).find(|&i| all.get(i).is_none_or(|x| x != field(i))),
+            Column::Numbers(all) => {
+                let same = |i: usize, x: &f64| field(i).parse::<f64>().is_ok_and(|y| y == *x || (y.is_nan() && x.is_nan()));
+                (0..all.len().max(csv.rows.len())).find(|&i| all.get(i).is_none_or(|x| !same(i, x)))
+            }
+            Column::Bytes(_) => Some(0),
+        };
+        if let Some(i) = wrong {
+            return Some(format!("row {}, {name}: states.csv says {}", i + 1, field(i)));
+        }
+    }
+    None
+}
+
+/// The rows with the largest keys, ties by weight and then by row: by sorting all of them.
+fn first_by(count: usize, rows: usize, key: impl Fn(usize) -> f64, xi: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.sort_by(|&a, &b| key(b).total_cmp(&key(a)).then(xi[b].total_cmp(&xi[a])).then(a.cmp(&b)));
+    order.truncate(count);
+    order
+}
+
+/// The largest membership decides; the lower number where two are equal.
+pub fn home(row: &[f64]) -> usize {
+    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
+}
+
+/// Sizes by the largest membership, masses, anchors, destinations with their shares, and the stationary law.
+fn metastates(subject: &Subject) -> Option<String> {
+    let (Factors { u, v }, xi) = (subject.model(), subject.data.chain.xi());
+    let (d, s, named) = (u.rows(), u.cols(), NAMED.min(u.rows()));
+    let mut names = header(&["metastate", "size", "mass"], named, &["anchor"]);
+    names.extend(header(&[], named, &["destination", "share"]));
+    names.push("stationary".to_owned());
+    let (mut size, mut mass) = (vec![0; s], vec![0.0; s]);
+    for i in 0..d {
+        size[home(u.row(i))] += 1;
+        mass.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += xi[i] * u);
+    }
+    let row = |k: usize| -> Vec<Cell> {
+        let mut row = vec![Cell::Is((k + 1).to_string()), Cell::Is(size[k].to_string()), Cell::Near(mass[k])];
+        row.extend(first_by(named, d, |i| u[(i, k)], xi).into_iter().map(|i| Cell::Is(subject.labels[i].clone())));
+        let to = first_by(named, d, |i| v[(i, k)], xi);
+        row.extend(to.into_iter().flat_map(|i| [Cell::Is(subject.labels[i].clone()), Cell::number(v[(i, k)])]));
+        row.push(Cell::Free);
+        row
+    };
+    let rows: Vec<Vec<Cell>> = (0..s).map(row).collect();
+    let table = Named::new(subject.result.metastates.clone());
+    table.difference(&names, &rows).or_else(|| stationary(&table, u, v, xi))
+}
+
+/// A law a with `a^T K = a^T`, and where there are several, the one that the data's own law leads to.
+fn stationary(table: &Named, u: &Mat, v: &Mat, xi: &[f64]) -> Option<String> {
+    let k = latent_matrix(u, v);
+    let law: Vec<f64> = (0..k.rows()).map(|j| table.number(j, "stationary")).collect();
+    let total: f64 = law.iter().sum();
+    // NaN fails, too.
+    if !((total - 1.0).abs() <= STATIONARY && law.iter().all(|a| *a >= 0.0)) {
+        return Some(format!("the column stationary sums to {total}"));
+    }
+    let moved = |j: usize| (0..k.rows()).map(|i| law[i] * k[(i, j)]).sum::<f64>();
+    if let Some(j) = (0..law.len()).find(|&j| (moved(j) - law[j]).abs() > STATIONARY) {
+        return Some(format!("row {}: not stationary", j + 1));
+    }
+    let limit = limit_law(&k, u, xi);
+    (0..law.len()).find(|&j| (limit[j] - law[j]).abs() > LIMIT).map(|j| format!("row {}, stationary: should be {:.9}", j + 1, limit[j]))
+}
+
+/// K = V^T U.
+fn latent(subject: &Subject) -> Option<String> {
+    let k = latent_matrix(subject.u(), &subject.model().v);
+    let row = |i: usize| std::iter::once(Cell::Is((i + 1).to_string())).chain(k.row(i).iter().map(|x| Cell::Near(*x))).collect();
+    let rows: Vec<Vec<Cell>> = (0..k.rows()).map(row).collect();
+    Named::new(subject.result.latent.clone()).difference(&header(&["metastate"], k.cols(), &["to"]), &rows)
+}

@@ -1,0 +1,70 @@
+//! The bootstrap: what it says about itself must hang together. The draws are not made again.
+
+use serde_json::Value;
+
+use super::checks::{Cell, Checks, Named, header};
+use super::subject::Subject;
+use super::tables::home;
+
+/// The record and `uncertainty.csv`.
+pub fn check(checks: &mut Checks, subject: &Subject) {
+    let told = &subject.result.summary.uncertainty;
+    if subject.fit.bootstrap == 0 {
+        if told.is_some() {
+            checks.table("uncertainty", Some("no draws were asked for".to_owned()));
+        }
+        return;
+    }
+    let Some(told) = told else { return checks.table("uncertainty", Some("no record in summary.json".to_owned())) };
+    checks.table("uncertainty", wrong(subject, told).err());
+    checks.hash_only("uncertainty: intervals, agreement, stability", "the draws are not made again");
+}
+
+fn wrong(subject: &Subject, told: &Value) -> Result<(), String> {
+    let s = subject.u().cols();
+    let demand = |it_is: bool, what: &str| if it_is { Ok(()) } else { Err(what.to_owned()) };
+    demand(told["draws"].as_u64() == Some(subject.fit.bootstrap as u64), "draws: not as many as asked for")?;
+    let draws = subject.fit.bootstrap as f64;
+    let confidence = told["confidence"].as_f64().unwrap_or(f64::NAN);
+    demand(confidence > 0.0 && confidence < 1.0, "confidence: no share")?;
+    let how = subject.data.parts.as_ref().map(|p| p.how());
+    demand(told["draws_are"].as_str() == how.as_deref(), "draws_are: these data are drawn otherwise")?;
+    let shares: Vec<f64> = told["stability"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+    demand(shares.len() == s && shares.iter().all(|x| (0.0..=1.0).contains(x)), "stability: not one share a meta-state")?;
+    let (lists, shown) = (&told["timescale_intervals"], page_intervals(subject));
+    demand(*lists == shown, "timescale_intervals: page.json has others")?;
+
+    let table = Named::read(subject.folder, "uncertainty.csv")?;
+    let names = header(&["label", "metastate", "agreement", "undecided"], s, &["membership", "lower", "upper"]);
+    let row = |i: usize| -> Vec<Cell> {
+        let membership = subject.u().row(i);
+        let mut row = vec![Cell::Is(subject.labels[i].clone()), Cell::Is((home(membership) + 1).to_string()), Cell::Free, Cell::Free];
+        row.extend(membership.iter().flat_map(|x| [Cell::number(*x), Cell::Free, Cell::Free]));
+        row
+    };
+    let rows: Vec<Vec<Cell>> = (0..subject.labels.len()).map(row).collect();
+    if let Some(difference) = table.difference(&names, &rows) {
+        return Err(difference);
+    }
+    let mut undecided = 0;
+    for i in 0..table.rows.len() {
+        let agreement = table.number(i, "agreement");
+        let agreeing = agreement * draws;
+        let whole = (agreeing - agreeing.round()).abs() <= 1e-6 && (0.0..=1.0).contains(&agreement);
+        demand(whole, &format!("row {}, agreement: no share of the draws", i + 1))?;
+        let said = table.field(i, "undecided");
+        let is = agreement < confidence;
+        demand(said == Some(if is { "yes" } else { "no" }), &format!("row {}, undecided: {agreement} of the draws agree", i + 1))?;
+        undecided += u64::from(is);
+        for k in 1..=s {
+            let (low, high) = (table.number(i, &format!("lower_{k}")), table.number(i, &format!("upper_{k}")));
+            demand(low <= high && low >= -1e-9 && high <= 1.0 + 1e-9, &format!("row {}, lower_{k} and upper_{k}: no interval", i + 1))?;
+        }
+    }
+    demand(told["undecided_states"].as_u64() == Some(undecided), &format!("undecided_states: the table has {undecided}"))
+}
+
+fn page_intervals(subject: &Subject) -> Value {
+    let text = std::fs::read_to_string(subject.folder.join("page.json")).unwrap_or_default();
+    serde_json::from_str::<Value>(&text).map(|page| page["timescale_intervals"].clone()).unwrap_or_default()
+}

@@ -1,0 +1,16 @@
+//! The rest of a result, computed a second time: held-out scores, refits, zones and the latent chain. Plain loops over plain data, and nothing of
+//! what the solver or the aggregation compute with.
+
+mod clusters;
+mod held_out;
+mod latent;
+mod likelihood;
+mod squares;
+
+pub use clusters::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
+pub use held_out::{Fold, FoldScore, empirical_scores, factor_scores, independent_scores, mean_and_error};
+pub use latent::{latent_matrix, limit_law};
+pub use likelihood::{
+    Fitted, Prior, anchored, climb, fidelity, log_likelihood, marginal, merged, most_penalised, penalised, shares, split,
+};
+pub use squares::descend;
