@@ -20,7 +20,7 @@ use crate::stop::Stopper;
 
 /// Sweeps and relative decrease at which the least-squares refit ends.
 const LEAST_SQUARES: (f64, usize) = (1e-8, 2000);
-/// Share of the draws inside an interval.
+/// How often an interval holds what it speaks of.
 const CONFIDENCE: f64 = 0.9;
 
 /// What the refit adds to a result.
@@ -32,7 +32,7 @@ pub struct Refitted {
     pub uncertainty: Option<Value>,
     /// U and V of it.
     pub factors: Option<Factors>,
-    /// Between which ends the timescales lie in most draws, in steps; none is infinite.
+    /// The intervals of the timescales, in steps; none is infinite.
     pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
     /// `refit.npz` and the tables of the bootstrap.
     pub files: Vec<(&'static str, Vec<u8>)>,
