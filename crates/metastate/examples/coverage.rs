@@ -2,7 +2,7 @@
 //! folds, likelihood refit), meta-states matched to the truth. Memberships over all, those that are 0 or 1 in truth, those in between, the
 //! published value; then the latent chain: entries of K, its stationary law, timescales.
 //!
-//! `cargo run --release -p metastate --example coverage [seeds [draws [structure]]]`
+//! `cargo run --release -p metastate --example coverage [seeds [draws [structure|all [blocks]]]]`; with `blocks`, 60 parts of the data are resampled instead
 
 use std::time::Instant;
 
@@ -58,7 +58,7 @@ fn main() -> metastate::Result<()> {
     let only = std::env::args().nth(3);
     println!("structure, transitions a state, data sets: coverage in % of {}; mean width; seconds a bootstrap", KINDS.join(", "));
     let (mut total, mut sets) = (Shares::default(), 0);
-    for (number, structure) in STRUCTURES.into_iter().enumerate().filter(|(_, s)| only.as_ref().is_none_or(|o| o == s)) {
+    for (number, structure) in STRUCTURES.into_iter().enumerate().filter(|(_, s)| only.as_ref().is_none_or(|o| o == s || o == "all")) {
         for per_state in PER_STATE {
             let (mut shares, mut seconds) = (Shares::default(), 0.0);
             for seed in 0..seeds {
@@ -99,7 +99,13 @@ fn one(structure: usize, per_state: usize, seed: u64, draws: usize, shares: &mut
         seed,
     };
     let clock = Instant::now();
-    let found = bootstrap(Resample::Trips(&counts), &x, &settings, || {})?;
+    let found = if std::env::args().nth(4).is_some() {
+        let parts = Folds::of_trips(&counts, 60, seed)?;
+        let blocks: Vec<Csr> = (0..60).map(|f| parts.held_out(f).clone()).collect();
+        bootstrap(Resample::Blocks(&blocks), &x, &settings, || {})?
+    } else {
+        bootstrap(Resample::Trips(&counts), &x, &settings, || {})?
+    };
     let seconds = clock.elapsed().as_secs_f64();
     for i in 0..truth.u.rows() {
         let target = target(&truth, &x, i);

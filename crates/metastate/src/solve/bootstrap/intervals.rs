@@ -24,6 +24,10 @@ const TO_FIXED: usize = 30;
 /// Guesses on the way to an end, and how close to the threshold one may end.
 const GUESSES: usize = 6;
 const CLOSE: f64 = 0.02;
+/// A step that changes no membership by more than this is the last.
+const STILL: f64 = 1e-7;
+/// A probability below this counts as none.
+const UNREACHED: f64 = 1e-200;
 /// Share of the start that is spread evenly: what is zero would stay zero.
 const LIFT: f64 = 1e-3;
 
@@ -45,7 +49,9 @@ impl Row<'_> {
         out.fill(0.0);
         for (&j, n) in self.ends.iter().zip(self.counts) {
             let end = self.v.row(j as usize);
-            let factor = n / thin::dot(u, end).max(f64::MIN_POSITIVE);
+            let p = thin::dot(u, end);
+            // A place that no meta-state leads to says nothing of them.
+            let factor = if p > UNREACHED { n / p } else { 0.0 };
             out.iter_mut().zip(end).for_each(|(o, v)| *o += factor * v);
         }
         out.iter_mut().zip(u).for_each(|(o, u)| *o *= u);
@@ -58,8 +64,13 @@ impl Row<'_> {
         for _ in 0..steps {
             self.through(&u, &mut through);
             let sum: f64 = through.iter().sum();
-            if sum > 0.0 {
-                u.iter_mut().zip(&through).for_each(|(u, t)| *u = t / sum);
+            if sum <= 0.0 {
+                break;
+            }
+            let mut moved: f64 = 0.0;
+            u.iter_mut().zip(&through).for_each(|(u, t)| (moved, *u) = (moved.max((*u - t / sum).abs()), t / sum));
+            if moved < STILL {
+                break;
             }
         }
         u

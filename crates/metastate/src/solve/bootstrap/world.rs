@@ -32,7 +32,9 @@ impl<'a> World<'a> {
             Resample::Blocks(_) => Ok(World { data, truth: reference.clone(), ends: Vec::new() }),
             Resample::Trips(counts) => {
                 let truth = sharpened(counts, reference, prior);
-                let table = |k| AliasTable::new(&truth.v.column(k)).ok_or(Error::Empty { what: "a meta-state" });
+                // A meta-state that leads nowhere is not passed through either: any law will do.
+                let anywhere = || AliasTable::new(&vec![1.0; truth.v.rows()]);
+                let table = |k| AliasTable::new(&truth.v.column(k)).or_else(anywhere).ok_or(Error::Empty { what: "a meta-state" });
                 let ends = (0..truth.rank()).map(table).collect::<Result<_>>()?;
                 Ok(World { data, truth, ends })
             }
