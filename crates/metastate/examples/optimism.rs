@@ -15,9 +15,9 @@ const FOLDS: usize = 5;
 const FRESH: u64 = 400_000;
 
 fn main() -> metastate::Result<()> {
-    let chains = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(200);
+    let chains = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(40);
     println!("states, rank, transitions a state, chains: optimism (standard error); taken off; optimism left; in 1e-4 a transition");
-    for (d, r, per_state) in [(60, 3, 20), (60, 3, 60), (60, 4, 200), (100, 4, 60)] {
+    for (d, r, per_state) in [(60, 3, 20), (60, 3, 60), (60, 4, 200), (100, 4, 20), (100, 5, 60), (100, 5, 200)] {
         let (mut optimism, mut bias, mut from_chosen) = (Vec::new(), Vec::new(), Vec::new());
         for seed in 0..chains {
             let (a, b, c) = one(d, r, (per_state * d) as u64, 500 + seed)?;
