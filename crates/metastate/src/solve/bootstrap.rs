@@ -9,8 +9,8 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-pub(crate) use self::intervals::reflected;
 use self::intervals::{Row, Seen, Thresholds, seen};
+pub(crate) use self::intervals::{central, reflected};
 use self::world::World;
 use super::problem::Factors;
 use super::refit::{LikelihoodSettings, Observed, likelihood};
@@ -107,7 +107,7 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
     }
     let total: f64 = whole.values().iter().sum();
     let share: Vec<f64> = (0..d).map(|i| whole.row(i).1.iter().sum::<f64>() / total).collect();
-    let world = World::new(data, reference, settings.refit.prior)?;
+    let world = World::new(data, &whole, reference, settings.refit.prior)?;
     let looked_at = looked_at(&whole);
     let everywhere: Vec<u32> = (0..d as u32).collect();
     let draws: Vec<Draw> = (0..settings.replicates)

@@ -2,7 +2,7 @@
 
 use super::{LatentChain, Structure};
 use crate::linalg::{Mat, small};
-use crate::solve::bootstrap::{LatentDraws, reflected};
+use crate::solve::bootstrap::{LatentDraws, central, reflected};
 
 /// One eigenvalue.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +54,9 @@ pub fn timescale_intervals(latent: &LatentDraws, confidence: f64) -> Vec<(f64, f
         .map(|place| {
             let ln = |m: &Vec<f64>| m.get(place).copied().unwrap_or(0.0).max(f64::MIN_POSITIVE).ln();
             let (low, high) = reflected(ln(&published), ln(&truth), drawn.iter().map(ln), confidence);
-            (timescale(low.exp()), timescale(high.exp()))
+            // What most draws say is inside as well: with few data the factor itself is not well known.
+            let (least, most) = central(drawn.iter().map(ln), confidence);
+            (timescale(low.min(least).exp()), timescale(high.max(most).exp()))
         })
         .collect()
 }

@@ -197,8 +197,14 @@ impl Thresholds {
 
 /// The interval of a number that the draws estimate, too: the published value less the tails of the draws' errors, the published value inside.
 pub(crate) fn reflected(published: f64, truth: f64, drawn: impl Iterator<Item = f64>, confidence: f64) -> (f64, f64) {
-    let mut errors: Vec<f64> = drawn.map(|x| x - truth).collect();
-    errors.sort_by(f64::total_cmp);
+    let (low, high) = central(drawn.map(|x| x - truth), confidence);
+    ((published - high).min(published), (published - low).max(published))
+}
+
+/// Between which ends this share of the values lies, as many below as above.
+pub(crate) fn central(values: impl Iterator<Item = f64>, confidence: f64) -> (f64, f64) {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
     let tail = 0.5 * (1.0 - confidence);
-    ((published - quantile(&errors, 1.0 - tail)).min(published), (published - quantile(&errors, tail)).max(published))
+    (quantile(&sorted, tail), quantile(&sorted, 1.0 - tail))
 }

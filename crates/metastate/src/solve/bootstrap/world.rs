@@ -1,7 +1,7 @@
 //! The world that draws come from: a model whose truth is known, so that what the program says of a draw can be held against it.
 //!
-//! For trips it is the fitted model without the prior's pull (`sharpened`), and each state keeps its own number of departures. Trajectories are resampled
-//! by blocks, because frames depend on each other in ways the model need not know; the truth of that world is the reference itself.
+//! Its truth is the fitted model without the prior's pull (`sharpened`). Trips are drawn from that model, each state with its own number of departures. Trajectories are resampled
+//! by blocks, because frames depend on each other in ways the model need not know; there the model is as near to the truth as can be known.
 
 use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
@@ -27,11 +27,12 @@ pub(super) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub fn new(data: Resample<'a>, reference: &Factors, prior: f64) -> Result<Self> {
+    /// `counts` are all the data.
+    pub fn new(data: Resample<'a>, counts: &Csr, reference: &Factors, prior: f64) -> Result<Self> {
+        let truth = sharpened(counts, reference, prior);
         match data {
-            Resample::Blocks(_) => Ok(World { data, truth: reference.clone(), ends: Vec::new() }),
-            Resample::Trips(counts) => {
-                let truth = sharpened(counts, reference, prior);
+            Resample::Blocks(_) => Ok(World { data, truth, ends: Vec::new() }),
+            Resample::Trips(_) => {
                 // A meta-state that leads nowhere is not passed through either: any law will do.
                 let anywhere = || AliasTable::new(&vec![1.0; truth.v.rows()]);
                 let table = |k| AliasTable::new(&truth.v.column(k)).or_else(anywhere).ok_or(Error::Empty { what: "a meta-state" });
