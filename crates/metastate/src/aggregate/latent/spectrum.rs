@@ -41,8 +41,8 @@ pub(super) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
 }
 
 /// The intervals of the timescales at this confidence: one pair for each eigenvalue after the first, by its place in the order. The prior multiplies eigenvalues by something
-/// less than one, so the errors of the draws are taken as factors: the published modulus, divided by the tails of `|lambda'| / |lambda|`, clipped to [0, 1] and turned into times: 1 is
-/// for ever.
+/// less than one, so the errors of the draws are taken as factors: the published modulus, divided by the tails of `|lambda'| / |lambda|`, clipped to [0, 1] and turned into times (1 is
+/// for ever), and what most draws say inside.
 pub fn timescale_intervals(latent: &LatentDraws, confidence: f64) -> Vec<(f64, f64)> {
     let moduli = |k: &Mat| -> Vec<f64> {
         let modulus = |m: &Mode| if m.timescale.is_infinite() { 1.0 } else { m.modulus() };
