@@ -54,7 +54,12 @@ pub fn parts_of(loaded: &Loaded, lambda_max: f64) -> Result<&Parts> {
 
 /// The settings of the selection that go with these options.
 pub fn select_settings(job: &Job) -> SelectSettings {
-    SelectSettings { max_rank: job.fit.max_rank, seed: job.seed, ..SelectSettings::default() }
+    let settings = SelectSettings { max_rank: job.fit.max_rank, seed: job.seed, ..SelectSettings::default() };
+    // A prior that is given is the one that all ranks are judged with: the score reported is that of the model returned.
+    match job.fit.prior {
+        Some(given) => SelectSettings { first_prior: given, priors: vec![given], ..settings },
+        None => settings,
+    }
 }
 
 /// Chooses. With the whole path asked for, all its points are solved, on the folds too; otherwise only down to the chosen rank.
@@ -109,7 +114,7 @@ pub fn choose(
         "folds": job.fit.folds,
         "folds_are": parts.how(),
         "smoothing": Smoothing::default().share,
-        "held_out": choice.at(choice.rank).map(|r| scores(&r.held_out)),
+        "held_out": reported(&choice),
         "empirical": { "pseudo_counts": choice.empirical.0, "held_out": scores(&choice.empirical.1) },
         "independent": scores(&choice.independent),
         "priors": choice.priors.iter().map(|p| json!({ "prior": p.prior, "held_out": scores(&p.held_out) })).collect::<Vec<_>>(),
@@ -131,6 +136,15 @@ fn on_page(p: &Point, choice: &Choice) -> PathPoint {
         se: score.and_then(|s| s.1),
         zones: (!p.zones.is_empty()).then(|| p.zones.clone()),
     }
+}
+
+/// The scores of the rank and prior that were chosen; the log-likelihood less what choosing on the same folds flatters it by.
+fn reported(choice: &Choice) -> Value {
+    let h = &choice.chosen.held_out;
+    json!({
+        "log_likelihood": choice.log_likelihood(), "uncorrected": h.log_likelihood(), "selection_bias": choice.selection_bias(),
+        "standard_error": h.standard_error(), "squared_error": h.squared_error(), "prior": choice.chosen.prior,
+    })
 }
 
 fn scores(h: &HeldOut) -> Value {

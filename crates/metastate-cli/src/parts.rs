@@ -68,6 +68,14 @@ impl Parts {
         }
     }
 
+    /// What the bootstrap draws, in words.
+    pub fn drawn(&self) -> String {
+        match &self.blocks {
+            Some(blocks) => format!("{} contiguous blocks of frames, drawn with replacement", blocks.len()),
+            None => "transitions of the fitted model, as many out of each state as there were".to_owned(),
+        }
+    }
+
     /// How the folds were made, in words.
     pub fn how(&self) -> String {
         match &self.blocks {

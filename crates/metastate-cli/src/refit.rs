@@ -20,8 +20,12 @@ use crate::stop::Stopper;
 
 /// Sweeps and relative decrease at which the least-squares refit ends.
 const LEAST_SQUARES: (f64, usize) = (1e-8, 2000);
-/// Share of the draws inside an interval.
+/// How often an interval holds what it speaks of.
 const CONFIDENCE: f64 = 0.9;
+
+/// What the intervals speak of, and what they do not; `docs/statistics.md` has the measured coverage.
+const INTERVALS: &str = "of the memberships in the meta-states as they are here: so wide that, in draws where the truth is known, the stated share of them holds what endlessly many \
+    transitions out of the state would give; whether the same transitions could be explained by other meta-states is not in them (metastate forecast says how far these are determined)";
 
 /// What the refit adds to a result.
 #[derive(Default)]
@@ -32,7 +36,7 @@ pub struct Refitted {
     pub uncertainty: Option<Value>,
     /// U and V of it.
     pub factors: Option<Factors>,
-    /// Between which ends the timescales lie in most draws, in steps; none is infinite.
+    /// The intervals of the timescales, in steps; none is infinite.
     pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
     /// `refit.npz` and the tables of the bootstrap.
     pub files: Vec<(&'static str, Vec<u8>)>,
@@ -116,7 +120,7 @@ pub fn run(
                 out.timescale_intervals =
                     timescale_intervals(&found.latent, CONFIDENCE).into_iter().map(|(low, high)| (finite(low), finite(high))).collect();
                 out.uncertainty = Some(json!({
-                    "draws": found.replicates, "confidence": CONFIDENCE, "draws_are": parts.how(), "stability": found.stability,
+                    "draws": found.replicates, "confidence": CONFIDENCE, "draws_are": parts.drawn(), "intervals_are": INTERVALS, "stability": found.stability,
                     "timescale_intervals": out.timescale_intervals, "undecided_states": found.undecided.iter().filter(|u| **u).count(),
                 }));
             }
@@ -138,7 +142,7 @@ fn arrays(job: &Job, x: &Factors) -> Result<Vec<u8>> {
     npz_bytes(&[Array::matrix("U", &x.u), Array::matrix("V", &x.v)]).map_err(|e| CliError::write(&job.run.out, e))
 }
 
-/// One line a state: where it is, how many draws agree, and for each meta-state the membership with its interval.
+/// One line a state: where it is, how many draws agree, and for each meta-state the membership with its interval, which always holds it.
 fn table(found: &Uncertainty, x: &Factors, labels: &[Label]) -> String {
     let s = x.rank();
     let mut out = String::from("label,metastate,agreement,undecided");

@@ -34,7 +34,17 @@ fn fit_chooses_rank_and_lambda_and_refits() {
     let best = tried.iter().max_by(|a, b| a["comparable"].as_f64().unwrap().total_cmp(&b["comparable"].as_f64().unwrap())).unwrap();
     assert!(tried.len() == 2 && best["start"] == s["refit"]["start"], "{}", s["refit"]);
     assert!(s["refit"]["rel_re"].as_f64().unwrap() < s["errors"]["rel_re"].as_f64().unwrap(), "{s}");
+    let (held_out, number) = (&s["choice"]["held_out"], |v: &Value| v.as_f64().unwrap());
+    assert_eq!(held_out["prior"], s["refit"]["prior"]);
+    let left = number(&held_out["uncorrected"]) - number(&held_out["selection_bias"]);
+    assert!(number(&held_out["selection_bias"]) >= 0.0 && (number(&held_out["log_likelihood"]) - left).abs() < 1e-12, "{held_out}");
     assert_eq!(s["uncertainty"]["draws"], 8);
+    let table = common::text(&place.read("out/uncertainty.csv"));
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let numbers: Vec<f64> = fields[4..].iter().map(|x| x.parse().unwrap()).collect();
+        assert!(numbers.chunks(3).all(|m| m[1] <= m[0] && m[0] <= m[2]), "a membership outside its interval: {line}");
+    }
     for file in ["refit.npz", "path.csv", "ranks.csv", "uncertainty.csv"] {
         assert!(s["files"][file].is_string(), "{file}");
     }

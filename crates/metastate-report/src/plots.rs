@@ -80,7 +80,7 @@ fn timescales(result: &FitResult, lag: f64, intervals: &[(Option<f64>, Option<f6
         .enumerate()
         .filter_map(|(k, (low, high))| Some(((k + 2) as f64, lag * (*low)?, lag * high.unwrap_or(f64::INFINITY))))
         .collect();
-    let title = if spans.is_empty() { "Implied timescales" } else { "Implied timescales, with 90 % of the bootstrap draws" };
+    let title = if spans.is_empty() { "Implied timescales" } else { "Implied timescales, with 90 % intervals" };
     Chart { title, x, y, points: &points, spans: &spans, line: false, steps: None, marked: None }.svg()
 }
 

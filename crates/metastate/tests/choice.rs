@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Stream, by_arrivals, problem, verified};
+use metastate::simulate::AliasTable;
 use metastate::simulate::planted;
 use metastate::solve::bootstrap::{BootstrapSettings, Resample, assign, bootstrap};
 use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
@@ -10,7 +11,9 @@ use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
 use metastate::solve::score::Smoothing;
 use metastate::solve::select::{Attempt, SelectSettings, select, select_prior, select_watched};
 use metastate::solve::{Settings, Silent, StopRule, lambda_max};
-use metastate::{Chain, Csr, Folds};
+use metastate::{Chain, Csr, Folds, Mat};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[test]
 fn the_planted_rank_is_chosen() {
@@ -184,10 +187,9 @@ fn the_bootstrap_knows_what_is_sure() {
     let settings = BootstrapSettings { replicates: 20, confidence: 0.9, refit, seed: 1 };
     let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();
     assert!(found.stability.iter().all(|s| *s > 0.8), "{:?}", found.stability);
-    let inside = (0..61)
-        .filter(|&i| (0..3).all(|k| found.lower[(i, k)] - 0.05 <= reference.u[(i, k)] && reference.u[(i, k)] <= found.upper[(i, k)] + 0.05))
-        .count();
-    assert!(inside >= 55, "{inside} of 61 references lie in their intervals");
+    let inside = |x: &Mat, low: &Mat, high: &Mat| (0..61).all(|i| (0..3).all(|k| low[(i, k)] <= x[(i, k)] && x[(i, k)] <= high[(i, k)]));
+    assert!(inside(&reference.u, &found.lower, &found.upper), "every published membership lies in its own interval");
+    assert!(found.lower.as_slice().iter().chain(found.upper.as_slice()).all(|x| (0.0..=1.0).contains(x)));
     let sure = (0..60).filter(|&i| !found.undecided[i]).count();
     assert!(sure >= 58, "{sure} of 60");
     let width = |i: usize| (0..3).map(|k| found.upper[(i, k)] - found.lower[(i, k)]).fold(0.0, f64::max);
@@ -199,4 +201,86 @@ fn the_bootstrap_knows_what_is_sure() {
     let blocks: Vec<Csr> = (0..6).map(|f| parts.held_out(f).clone()).collect();
     let by_blocks = bootstrap(Resample::Blocks(&blocks), &reference, &settings, || {}).unwrap();
     assert!(by_blocks.stability.iter().all(|s| *s > 0.7), "{:?}", by_blocks.stability);
+    assert!(inside(&reference.u, &by_blocks.lower, &by_blocks.upper));
+}
+
+/// Three groups of twelve states and four states between them. Every other state of a group is reached from that group alone, so that these factors are the only ones of their product.
+fn determined(steps: usize, rng: &mut Xoshiro256PlusPlus) -> (Mat, Csr) {
+    let (d, s) = (40, 3);
+    let v = Mat::from_fn(d, s, |j, k| match (j % s == k, (j / s) % 2 == 0) {
+        (true, _) => 0.7,
+        (false, true) => 0.0,
+        (false, false) => 0.3,
+    });
+    let mut u = Mat::from_fn(d, s, |i, k| f64::from(u8::from(i % s == k)));
+    for i in 36..d {
+        let share = rng.random_range(0.2..0.8);
+        u.row_mut(i).copy_from_slice(&[share, 1.0 - share, 0.0]);
+    }
+    let ends: Vec<AliasTable> = (0..s).map(|k| AliasTable::new(&v.column(k)).unwrap()).collect();
+    let mut triplets = Vec::new();
+    for i in 0..d {
+        let through = AliasTable::new(u.row(i)).unwrap();
+        triplets.extend((0..steps).map(|_| (i as u32, ends[through.draw(rng) as usize].draw(rng), 1.0)));
+    }
+    (u, Csr::from_triplets(d, d, &triplets).unwrap())
+}
+
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
+    let (mut held, mut all, mut width) = ([0.0; 2], [0.0; 2], 0.0);
+    for seed in 0..16 {
+        let (u, counts) = determined(60, &mut rng);
+        let refit = LikelihoodSettings { prior: 1.0, max_passes: 60, tolerance: 1e-7, accelerate: true };
+        let x = SpectralFits::new(counts.clone(), 3, 0).unwrap().likelihood(3, &refit).unwrap().factors;
+        let order = assign(3, |k, l| -(0..40).map(|i| u[(i, k)] * x.u[(i, l)]).sum::<f64>());
+        let reference = metastate::solve::Factors { u: x.u.select_columns(&order), v: x.v.select_columns(&order) };
+        let settings = BootstrapSettings { replicates: 20, confidence: 0.9, refit, seed };
+        let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();
+        for i in 0..40 {
+            for k in 0..3 {
+                let between = usize::from(i >= 36 && k < 2);
+                all[between] += 1.0;
+                held[between] += f64::from(u8::from(found.lower[(i, k)] <= u[(i, k)] && u[(i, k)] <= found.upper[(i, k)]));
+                width += found.upper[(i, k)] - found.lower[(i, k)];
+            }
+        }
+    }
+    let (sparse, between, width) = (held[0] / all[0], held[1] / all[1], width / (all[0] + all[1]));
+    assert!(sparse > 0.85, "memberships that are 0 or 1: {sparse}");
+    assert!((0.8..0.98).contains(&between), "memberships in between: {between}");
+    assert!(width < 0.2, "not by saying nothing: {width}");
+}
+
+#[test]
+fn the_score_that_is_reported_belongs_to_the_prior_that_is_used() {
+    let mut moved = 0;
+    for seed in 0..12 {
+        let counts = planted(50, 3, seed).unwrap().sample_counts(6_000, seed).unwrap();
+        let folds = Folds::of_trips(counts.csr(), 4, seed).unwrap();
+        let settings = SelectSettings { max_rank: 6, first_prior: 0.1, ..SelectSettings::default() };
+        let mut fitted: Vec<Attempt> = Vec::new();
+        let choice = select_watched(&folds, &settings, Vec::new(), &mut |attempts| {
+            fitted = attempts.to_vec();
+            true
+        });
+        let choice = choice.unwrap().unwrap();
+        let same = |a: &&Attempt| (a.rank, a.prior, a.first_look) == (choice.rank, choice.prior, false);
+        assert_eq!(fitted.iter().find(same), Some(&choice.chosen));
+        let reported = choice.chosen.held_out.log_likelihood();
+        moved += usize::from(choice.at(choice.rank).unwrap().prior != choice.prior);
+        // What is taken off: never negative, by its definition, and the score is what is left.
+        let all: Vec<&Attempt> = choice.ranks.iter().chain(&choice.priors).filter(|a| !a.first_look).collect();
+        let score = |a: &Attempt, f: usize| a.held_out.folds[f].log_likelihood;
+        let each = (0..4).map(|f| all.iter().map(|a| score(a, f)).fold(f64::MIN, f64::max)).sum::<f64>() / 4.0;
+        let best = all.iter().map(|a| a.held_out.log_likelihood()).fold(f64::MIN, f64::max);
+        assert!((choice.selection_bias() - (each - best)).abs() < 1e-12 && choice.selection_bias() >= 0.0);
+        assert_eq!(choice.log_likelihood(), reported - choice.selection_bias());
+    }
+    assert!(moved > 0, "no case in which the rank moved and the prior with it");
+    let counts = planted(50, 3, 1).unwrap().sample_counts(6_000, 1).unwrap();
+    let folds = Folds::of_trips(counts.csr(), 4, 1).unwrap();
+    let one = SelectSettings { max_rank: 1, first_prior: 2.0, priors: vec![2.0], ..SelectSettings::default() };
+    assert_eq!(select(&folds, &one).unwrap().selection_bias(), 0.0, "nothing was chosen");
 }

@@ -87,7 +87,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.003)]
     #[serde(default = "default_floor")]
     pub floor: f64,
-    /// Draws of the data for intervals of the memberships; 0 for none
+    /// Draws from the fitted model (of blocks of frames, for trajectories) for 90 % intervals of memberships and timescales; 0 for none
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[serde(default)]
     pub bootstrap: usize,

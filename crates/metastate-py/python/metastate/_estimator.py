@@ -62,8 +62,11 @@ class StateAggregation:
     refit : {"none", "least-squares", "likelihood"}, optional
         Fit once more at the rank found, without the price. Unless given, by likelihood where lambda is chosen, else not at all.
     prior, folds, points, floor, bootstrap
-        For what is chosen on held-out data, the path, and intervals of the memberships. The prior counts transitions a state; for a
-        transition matrix, where it must be given for a likelihood refit, its unit is what a state weighs on average.
+        For what is chosen on held-out data, the path, and intervals of memberships and timescales. The prior counts transitions a state; for a
+        transition matrix, where it must be given for a likelihood refit, its unit is what a state weighs on average. An interval of
+        ``uncertainty.csv`` holds, in 90 % of cases, what endlessly many transitions out of the state would give *in the meta-states as they
+        are*; it always holds the membership found. It does not say whether other meta-states would explain the data as well.
+        ``docs/statistics.md`` has the measured coverage.
     time_limit : float, optional
         Seconds after which the best point so far is taken.
     kind : {"trips", "trajectories", "counts", "matrix"}, optional

@@ -18,8 +18,7 @@ pub struct Extras {
     pub events: Vec<RankChange>,
     /// Another method's hard zones with as many parts.
     pub rival: Option<Rival>,
-    /// Between which ends the timescales lie in most draws of the bootstrap, in steps (none: infinite); empty without
-    /// one.
+    /// The intervals of the timescales from the bootstrap, in steps (none: infinite); empty without one.
     #[serde(default)]
     pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
     /// The lambda path.

@@ -1,27 +1,36 @@
-//! How sure the memberships are: the data is drawn anew many times, each draw is fitted from its own spectral start, its meta-states
-//! are matched to those of the reference, and what varies is told. Trips are resampled one by one (the multinomial law of the
-//! counts), trajectories by blocks of frames, because frames depend on each other.
+//! How sure the memberships are: data are drawn many times from a world whose truth is known, each draw is fitted from the published solution on, and its meta-states are
+//! matched to it. Trips are drawn from the fitted model (`world`), trajectories by blocks of frames, because frames depend on each other. The draws say how wide an interval must be to hold
+//! what it speaks of as often as stated (`intervals`); what that is, and what it is not, stands in `docs/statistics.md` with the measured coverage.
 
-use rand::{RngExt, SeedableRng};
-use rand_distr::{Binomial, Distribution};
+mod intervals;
+mod world;
+
+use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
+use self::intervals::{Row, Seen, Thresholds, seen};
+pub(crate) use self::intervals::{central, reflected};
+use self::world::World;
 use super::problem::Factors;
-use super::refit::{LikelihoodSettings, SpectralFits};
+use super::refit::{LikelihoodSettings, Observed, likelihood};
 use crate::counts::folds::sum;
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, Mat, thin};
 
 /// Memory for the memberships of all replicates, at most.
 const MOST_BYTES: u128 = 4 << 30;
+/// States whose errors are looked at in every draw, at most.
+const MOST_STATES: usize = 2000;
+/// The same, at least.
+const LEAST_STATES: usize = 20;
 
 /// What is drawn anew.
 #[derive(Debug, Clone, Copy)]
 pub enum Resample<'a> {
-    /// Single transitions.
+    /// Single transitions: from the fitted model, as many out of each state as there were.
     Trips(&'a Csr),
-    /// Whole blocks of a trajectory.
+    /// Whole blocks of a trajectory, as they are.
     Blocks(&'a [Csr]),
 }
 
@@ -30,7 +39,7 @@ pub enum Resample<'a> {
 pub struct BootstrapSettings {
     /// Draws.
     pub replicates: usize,
-    /// Share of the draws inside an interval; also the share that must agree on a state's meta-state for it to be decided.
+    /// Share of the memberships whose interval holds the truth, in the draws; also the share that must agree on a state's meta-state for it to be decided.
     pub confidence: f64,
     /// The refit of each draw.
     pub refit: LikelihoodSettings,
@@ -52,13 +61,40 @@ pub struct Uncertainty {
     pub agreement: Vec<f64>,
     /// States on whose meta-state fewer draws than the confidence agree.
     pub undecided: Vec<bool>,
-    /// `V^T U` of each draw: its latent chain, meta-states in the draw's own order.
-    pub latent: Vec<Mat>,
+    /// The latent chains `V^T U`.
+    pub latent: LatentDraws,
     /// Draws.
     pub replicates: usize,
 }
 
-/// Fits `replicates` draws at the rank of the reference and compares them with it. `watch` is told of each draw done.
+/// The latent chain as published, as it is in the world that the draws come from, and as they estimate it; meta-states in the same order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatentDraws {
+    /// Of the reference.
+    pub published: Mat,
+    /// True in the draws.
+    pub truth: Mat,
+    /// Estimated from each.
+    pub drawn: Vec<Mat>,
+}
+
+impl LatentDraws {
+    /// The interval of a number that depends on the latent chain.
+    pub fn interval(&self, number: impl Fn(&Mat) -> f64, confidence: f64) -> (f64, f64) {
+        reflected(number(&self.published), number(&self.truth), self.drawn.iter().map(&number), confidence)
+    }
+}
+
+/// One draw, fitted.
+struct Draw {
+    /// Columns in the order of the reference.
+    u: Mat,
+    latent: Mat,
+    /// The memberships of the states that are looked at.
+    seen: Vec<Seen>,
+}
+
+/// Fits `replicates` draws from the reference on and compares them with the world they come from. `watch` is told of each draw done.
 pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettings, watch: impl Fn() + Sync) -> Result<Uncertainty> {
     let (d, s) = (reference.u.rows(), reference.rank());
     check(settings, d, s)?;
@@ -71,54 +107,55 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
     }
     let total: f64 = whole.values().iter().sum();
     let share: Vec<f64> = (0..d).map(|i| whole.row(i).1.iter().sum::<f64>() / total).collect();
-    let (draws, latent): (Vec<Mat>, Vec<Mat>) = (0..settings.replicates)
+    let world = World::new(data, &whole, reference, settings.refit.prior)?;
+    let looked_at = looked_at(&whole);
+    let everywhere: Vec<u32> = (0..d as u32).collect();
+    let draws: Vec<Draw> = (0..settings.replicates)
         .into_par_iter()
         .map(|b| {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_add(b as u64));
             rng.jump();
-            let drawn = match data {
-                Resample::Trips(counts) => resample_trips(counts, &mut rng),
-                Resample::Blocks(blocks) => {
-                    let picked: Vec<&Csr> = (0..blocks.len()).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
-                    sum(picked.into_iter())?
-                }
-            };
-            let x = SpectralFits::new(drawn, s, settings.seed)?.likelihood(s, &settings.refit)?.factors;
-            let aligned = aligned(&reference.u, &x.u, &share);
+            let observed = Observed::new(world.draw(&mut rng)?)?;
+            let x = likelihood(&observed, reference, &settings.refit)?.factors;
+            let order = matching(&world.truth.u, &x.u, &share);
+            let x = Factors { u: x.u.select_columns(&order), v: x.v.select_columns(&order) };
+            let mut memberships = Vec::new();
+            for i in looked_at.clone().filter(|_| s > 1) {
+                let ((ends, counts), law) = (observed.counts().row(i), world.law(i));
+                let law = Row { ends: &everywhere, counts: &law, v: &x.v };
+                memberships.extend(seen(&Row { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
+            }
             watch();
-            Ok((aligned, thin::cross_gram(&x.v, &x.u)))
+            Ok(Draw { latent: thin::cross_gram(&x.v, &x.u), u: x.u, seen: memberships })
         })
-        .collect::<Result<Vec<_>>>()?
-        .into_iter()
-        .unzip();
-    Ok(Uncertainty { latent, ..summarise(reference, &draws, &share, settings) })
+        .collect::<Result<_>>()?;
+    let thresholds = Thresholds::of(draws.iter().flat_map(|draw| draw.seen.iter().copied()).collect(), settings.confidence);
+    let ends = intervals(&whole, reference, &thresholds);
+    let (memberships, drawn): (Vec<Mat>, Vec<Mat>) = draws.into_iter().map(|draw| (draw.u, draw.latent)).unzip();
+    let latent = LatentDraws {
+        published: thin::cross_gram(&reference.v, &reference.u),
+        truth: thin::cross_gram(&world.truth.v, &world.truth.u),
+        drawn,
+    };
+    Ok(summarise(reference, &memberships, &share, settings, ends, latent))
 }
 
-/// As many transitions as there were, drawn from the counts: one binomial a pair, given what is left.
-fn resample_trips(counts: &Csr, rng: &mut Xoshiro256PlusPlus) -> Csr {
-    let mut drawn = counts.clone();
-    let mut mass: f64 = counts.values().iter().sum();
-    let mut left = mass.round() as u64;
-    for n in drawn.values_mut() {
-        let chance = (*n / mass).clamp(0.0, 1.0);
-        mass -= *n;
-        let here = Binomial::new(left, chance).map_or(0, |law| law.sample(rng));
-        left -= here;
-        *n = here as f64;
-    }
-    without_zeros(drawn)
+/// The states whose memberships are held against their targets: so many that it costs no more than the fits, evenly spread.
+fn looked_at(counts: &Csr) -> std::iter::StepBy<std::ops::Range<usize>> {
+    let d = counts.rows();
+    let many = (counts.nonzeros() / (4 * d)).clamp(LEAST_STATES, MOST_STATES);
+    (0..d).step_by(d.div_ceil(many))
 }
 
-fn without_zeros(counts: Csr) -> Csr {
-    let triplets: Vec<_> = counts.triplets().filter(|t| t.2 > 0.0).collect();
-    Csr::from_triplets(counts.rows(), counts.cols(), &triplets).unwrap_or(counts)
-}
-
-/// The columns of `u` in the order of the reference's. A column that is missing becomes zero.
-fn aligned(reference: &Mat, u: &Mat, share: &[f64]) -> Mat {
-    let (s, t) = (reference.cols(), u.cols());
-    let matched = matching(reference, u, share);
-    Mat::from_fn(u.rows(), s, |i, k| if matched[k] < t { u[(i, matched[k])] } else { 0.0 })
+/// The intervals of all memberships: lower and upper ends.
+fn intervals(whole: &Csr, reference: &Factors, thresholds: &Thresholds) -> (Mat, Mat) {
+    let (d, s) = (reference.u.rows(), reference.rank());
+    let of_row = |i: usize| {
+        let (ends, counts) = whole.row(i);
+        thresholds.intervals(&Row { ends, counts, v: &reference.v }, reference.u.row(i))
+    };
+    let ends: Vec<Vec<(f64, f64)>> = (0..d).into_par_iter().map(of_row).collect();
+    (Mat::from_fn(d, s, |i, k| ends[i][k].0), Mat::from_fn(d, s, |i, k| ends[i][k].1))
 }
 
 /// For each column of the reference the column of `u` that stands for it: the matching with the largest `sum_k sum_i xi_i r_ik u_il`.
@@ -171,19 +208,15 @@ pub fn assign(n: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<usize> {
     column_of
 }
 
-fn summarise(reference: &Factors, draws: &[Mat], share: &[f64], settings: &BootstrapSettings) -> Uncertainty {
+fn summarise(
+    reference: &Factors,
+    draws: &[Mat],
+    share: &[f64],
+    settings: &BootstrapSettings,
+    (lower, upper): (Mat, Mat),
+    latent: LatentDraws,
+) -> Uncertainty {
     let (d, s) = (reference.u.rows(), reference.rank());
-    let (mut lower, mut upper) = (Mat::zeros(d, s), Mat::zeros(d, s));
-    let tail = 0.5 * (1.0 - settings.confidence);
-    let mut values = vec![0.0; draws.len()];
-    for i in 0..d {
-        for k in 0..s {
-            values.iter_mut().zip(draws).for_each(|(v, draw)| *v = draw[(i, k)]);
-            values.sort_by(f64::total_cmp);
-            lower[(i, k)] = quantile(&values, tail);
-            upper[(i, k)] = quantile(&values, 1.0 - tail);
-        }
-    }
     let overlap = |draw: &Mat, k: usize| {
         let (mut both, mut either) = (0.0, 0.0);
         for i in 0..d {
@@ -202,7 +235,7 @@ fn summarise(reference: &Factors, draws: &[Mat], share: &[f64], settings: &Boots
         })
         .collect();
     let undecided = agreement.iter().map(|a| *a < settings.confidence).collect();
-    Uncertainty { lower, upper, stability, agreement, undecided, latent: Vec::new(), replicates: draws.len() }
+    Uncertainty { lower, upper, stability, agreement, undecided, latent, replicates: draws.len() }
 }
 
 /// Of sorted values, between the two nearest.

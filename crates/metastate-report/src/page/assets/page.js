@@ -458,7 +458,7 @@
     });
     const second = el('div', { class: 'grid2' }); figures.append(second);
     if (D.timescales && D.timescales.length) {
-      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? `; the whiskers hold ${percent(S.uncertainty.confidence)} of the bootstrap draws.` : '.'), second, 'Timescales');
+      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? `; the whiskers are ${percent(S.uncertainty.confidence)} intervals from ${S.uncertainty.draws} draws.` : '.'), second, 'Timescales');
       figure(body, {
         name: 'timescales', height: 280,
         draw: (pen, w, h) => {

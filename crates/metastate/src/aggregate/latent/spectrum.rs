@@ -2,7 +2,7 @@
 
 use super::{LatentChain, Structure};
 use crate::linalg::{Mat, small};
-use crate::solve::bootstrap::quantile;
+use crate::solve::bootstrap::{LatentDraws, central, reflected};
 
 /// One eigenvalue.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,13 +25,7 @@ impl Mode {
 
     fn new((re, im): (f64, f64), on_unit_circle: bool) -> Self {
         let modulus = re.hypot(im);
-        let timescale = match modulus {
-            _ if on_unit_circle => f64::INFINITY,
-            0.0 => 0.0,
-            m if m < 1.0 => -1.0 / m.ln(),
-            // By rounding, or because sampled counts allow it.
-            _ => f64::INFINITY,
-        };
+        let timescale = if on_unit_circle { f64::INFINITY } else { timescale(modulus) };
         let angle = im.atan2(re).abs();
         Mode { re, im, timescale, turn: if angle > 0.0 { 2.0 * std::f64::consts::PI / angle } else { f64::INFINITY } }
     }
@@ -46,22 +40,35 @@ pub(super) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
     values.into_iter().enumerate().map(|(n, value)| Mode::new(value, n < on_unit_circle)).collect()
 }
 
-/// Between which ends the timescales lie in this share of the draws of the latent chain: one pair for each eigenvalue after the
-/// first, by its place in the order of its own draw. Draws with fewer meta-states say nothing of the last ones; the pair is missing
-/// (infinite on both sides) where fewer than two draws speak.
-pub fn timescale_intervals(latent: &[Mat], confidence: f64) -> Vec<(f64, f64)> {
-    let drawn: Vec<Vec<Mode>> = latent.iter().map(|k| modes(k, Structure::of(k).on_unit_circle())).collect();
-    let most = drawn.iter().map(Vec::len).max().unwrap_or(0);
-    let tail = 0.5 * (1.0 - confidence);
-    (1..most)
+/// The intervals of the timescales at this confidence: one pair for each eigenvalue after the first, by its place in the order. The prior multiplies eigenvalues by something
+/// less than one, so the errors of the draws are taken as factors: the published modulus, divided by the tails of `|lambda'| / |lambda|`, clipped to [0, 1] and turned into times (1 is
+/// for ever), and what most draws say inside.
+pub fn timescale_intervals(latent: &LatentDraws, confidence: f64) -> Vec<(f64, f64)> {
+    let moduli = |k: &Mat| -> Vec<f64> {
+        let modulus = |m: &Mode| if m.timescale.is_infinite() { 1.0 } else { m.modulus() };
+        modes(k, Structure::of(k).on_unit_circle()).iter().map(modulus).collect()
+    };
+    let (published, truth) = (moduli(&latent.published), moduli(&latent.truth));
+    let drawn: Vec<Vec<f64>> = latent.drawn.iter().map(moduli).collect();
+    (1..published.len())
         .map(|place| {
-            let mut times: Vec<f64> = drawn.iter().filter_map(|modes| modes.get(place)).map(|mode| mode.timescale).collect();
-            times.sort_by(f64::total_cmp);
-            // Between two infinite values there is no difference to share out.
-            let at = |q| Some(quantile(&times, q)).filter(|t| !t.is_nan()).unwrap_or(f64::INFINITY);
-            if times.len() < 2 { (f64::INFINITY, f64::INFINITY) } else { (at(tail), at(1.0 - tail)) }
+            let ln = |m: &Vec<f64>| m.get(place).copied().unwrap_or(0.0).max(f64::MIN_POSITIVE).ln();
+            let (low, high) = reflected(ln(&published), ln(&truth), drawn.iter().map(ln), confidence);
+            // What most draws say is inside as well: with few data the factor itself is not well known.
+            let (least, most) = central(drawn.iter().map(ln), confidence);
+            (timescale(low.min(least).exp()), timescale(high.max(most).exp()))
         })
         .collect()
+}
+
+/// `-1 / ln |lambda|`.
+fn timescale(modulus: f64) -> f64 {
+    match modulus {
+        m if m <= 0.0 => 0.0,
+        m if m < 1.0 => -1.0 / m.ln(),
+        // By rounding, or because sampled counts allow it.
+        _ => f64::INFINITY,
+    }
 }
 
 impl LatentChain<'_> {

@@ -51,6 +51,19 @@ pub(super) fn best(attempts: &[Attempt]) -> Option<&Attempt> {
     attempts.iter().reduce(|a, b| if better(b, a) { b } else { a })
 }
 
+/// `mean_f max_a s_f(a) - max_a mean_f s_f(a)` over folds f and attempts a: what choosing anew on every fold would seem to gain. Never negative, and zero where
+/// there is one attempt only, or one that is best on every fold.
+pub(super) fn selection_bias<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> f64 {
+    let (mut best_of_each, mut best_mean): (Vec<f64>, f64) = (Vec::new(), f64::NEG_INFINITY);
+    for attempt in attempts {
+        let folds = &attempt.held_out.folds;
+        best_of_each.resize(folds.len(), f64::NEG_INFINITY);
+        best_of_each.iter_mut().zip(folds).for_each(|(best, s)| *best = best.max(s.log_likelihood));
+        best_mean = best_mean.max(attempt.held_out.log_likelihood());
+    }
+    if best_of_each.is_empty() { 0.0 } else { (mean(best_of_each.into_iter()) - best_mean).max(0.0) }
+}
+
 /// The first attempt that is behind the best by no more than one standard error.
 pub(super) fn first_within_one_error(attempts: &[Attempt]) -> Option<&Attempt> {
     let best = best(attempts)?;
