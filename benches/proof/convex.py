@@ -55,22 +55,22 @@ def solve(p: np.ndarray, xi: np.ndarray, lam: float, scale: float, doubly: bool)
     unit = np.where(rows == cols, 1.0, np.sqrt(2.0))
     inside = np.array([[at[i, d + j] for j in range(d)] for i in range(d)])
 
-    # Entries of Z are unit^-1 times the variable.
-    weights = (xi**2)[:, None] * np.ones((d, d)) / scale
+    # Where lambda is small, X is P but for a little: the variable is Y, X = P + step Y, so that nothing large cancels.
+    step = np.minimum(1.0, np.sqrt(scale) / xi)[:, None] * np.ones((d, d))
     quadratic, linear = np.zeros(size), np.zeros(size)
-    quadratic[inside] = weights / 2.0
-    linear[inside] = -weights * p / np.sqrt(2.0)
+    quadratic[inside] = (xi[:, None] * step) ** 2 / scale
     linear[rows == cols] = lam / 2.0 / scale
-    sums = sparse.csc_matrix(
-        (np.full(d * d, 1.0 / np.sqrt(2.0)), (np.repeat(np.arange(d), d), inside.ravel())), shape=(d, size)
-    )
+    # Entries of Z: `offset + stretch * variable`.
+    offset, stretch = np.zeros(size), np.ones(size)
+    offset[inside], stretch[inside] = p, step
+    entry = sparse.diags(stretch, format="csc")
+    sums = sparse.csc_matrix((np.ones(d * d), (np.repeat(np.arange(d), d), inside.ravel())), shape=(d, size))
     positive = np.ones(size, bool) if doubly else np.isin(np.arange(size), inside)
     # A diagonal that is nonnegative because Z is semidefinite needs no second reason.
     positive &= rows != cols
-    sign = sparse.eye(size, format="csc")[np.flatnonzero(positive)]
-    a = sparse.vstack([sums, -sign, -sparse.eye(size)], format="csc")
-    b = np.concatenate([np.ones(d), np.zeros(sign.shape[0]), np.zeros(size)])
-    cones = [clarabel.ZeroConeT(d), clarabel.NonnegativeConeT(sign.shape[0]), clarabel.PSDTriangleConeT(n)]
+    a = sparse.vstack([sums, -entry[positive], -sparse.diags(unit) @ entry], format="csc")
+    b = np.concatenate([(1.0 - p.sum(axis=1)) / step[:, 0], offset[positive], unit * offset])
+    cones = [clarabel.ZeroConeT(d), clarabel.NonnegativeConeT(int(positive.sum())), clarabel.PSDTriangleConeT(n)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
@@ -78,14 +78,12 @@ def solve(p: np.ndarray, xi: np.ndarray, lam: float, scale: float, doubly: bool)
     clock = time.perf_counter()
     found = clarabel.DefaultSolver(sparse.diags(quadratic, format="csc"), linear, a, b, cones, settings).solve()
     seconds = time.perf_counter() - clock
-    constant = 0.5 * float(np.sum((xi[:, None] * p) ** 2))
-    entries = np.array(found.x) / unit
+    entries = offset + stretch * np.array(found.x)
     if not np.all(np.isfinite(entries)):
         return Relaxed(str(found.status), np.inf, -np.inf, seconds)
     z = np.zeros((n, n))
     z[rows, cols] = z[cols, rows] = entries
-    upper = feasible_value(p, xi, lam, z, doubly)
-    return Relaxed(str(found.status), upper, scale * found.obj_val_dual + constant, seconds)
+    return Relaxed(str(found.status), feasible_value(p, xi, lam, z, doubly), scale * found.obj_val_dual, seconds)
 
 
 def feasible_value(p: np.ndarray, xi: np.ndarray, lam: float, z: np.ndarray, doubly: bool) -> float:

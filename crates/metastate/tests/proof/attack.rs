@@ -17,15 +17,23 @@ pub const SHARES: [f64; 9] = [1.5, 1.001, 0.9, 0.5, 0.2, 0.05, 0.01, 1e-4, 1e-8]
 const CLEARLY: f64 = 1e-9;
 /// What a bound may exceed the best value by, relative to it.
 const BEYOND: f64 = 1e-12;
+/// Shares of lambda_max below this are tiny.
+const TINY: f64 = 1e-3;
+/// A restart that is farther than this behind the best after its first sweeps is given up: it gets no new columns.
+const BEHIND: f64 = 1e-2;
+/// A descent ends when this many sweeps gain less than a millionth.
+const LOOK: usize = 10;
 
 /// How hard to search for a better point.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// Random starts.
     pub restarts: usize,
-    /// Sweeps from each.
+    /// Sweeps from each, before and after columns are added.
     pub sweeps: usize,
-    /// Sweeps of a default fit and of the last polish, at most.
+    /// Sweeps of the last polish, at most.
+    pub polish: usize,
+    /// Sweeps of a fit, at most.
     pub most_sweeps: usize,
     /// Columns of a start, at most.
     pub most_columns: usize,
@@ -35,14 +43,14 @@ impl Effort {
     /// Twenty restarts; large problems get fewer sweeps from each.
     pub fn full(states: usize) -> Effort {
         match states {
-            0..=200 => Effort { restarts: 20, sweeps: 200, most_sweeps: 4000, most_columns: 24 },
-            _ => Effort { restarts: 20, sweeps: 15, most_sweeps: 400, most_columns: 16 },
+            0..=200 => Effort { restarts: 20, sweeps: 60, polish: 500, most_sweeps: 1000, most_columns: 16 },
+            _ => Effort { restarts: 20, sweeps: 10, polish: 60, most_sweeps: 400, most_columns: 12 },
         }
     }
 
     /// Five restarts, for the test-suite.
     pub fn quick() -> Effort {
-        Effort { restarts: 5, sweeps: 100, most_sweeps: 2000, most_columns: 16 }
+        Effort { restarts: 5, sweeps: 40, polish: 300, most_sweeps: 1000, most_columns: 12 }
     }
 }
 
@@ -165,7 +173,9 @@ fn attack_at(
     let clock = Instant::now();
     // Chains of different sizes get their modes in different order.
     let turn = k + problem.states();
-    let solved: Vec<(&'static str, Solution, f64)> = modes(problem, turn, before, effort)
+    // A tiny lambda asks for very many columns, and sweeps without end: a fit that ran out of them must tell the truth, too.
+    let most_sweeps = if share < TINY { effort.most_sweeps / 4 } else { effort.most_sweeps };
+    let solved: Vec<(&'static str, Solution, f64)> = modes(problem, turn, before, most_sweeps)
         .into_iter()
         .map(|(mode, settings)| {
             let clock = Instant::now();
@@ -197,8 +207,8 @@ fn attack_at(
 }
 
 /// The default settings always, and one other way of stopping or starting, in turn: a bound is published by all of them.
-fn modes(problem: &Problem, turn: usize, before: Option<&(Factors, Factors)>, effort: &Effort) -> Vec<(&'static str, Settings)> {
-    let default = Settings { max_sweeps: effort.most_sweeps, ..Settings::default() };
+fn modes(problem: &Problem, turn: usize, before: Option<&(Factors, Factors)>, max_sweeps: usize) -> Vec<(&'static str, Settings)> {
+    let default = Settings { max_sweeps, ..Settings::default() };
     let mut modes = vec![("default", default.clone())];
     let warm = before.map(|(fitted, _)| Start::Given(Box::new(fitted.clone())));
     modes.push(match (turn % 4, warm) {
@@ -226,12 +236,12 @@ fn search(
     let rank = solved[0].1.rank();
     for restart in 0..effort.restarts {
         let columns = columns_of_restart(restart, rank, problem.states(), effort.most_columns);
-        let x = descend(problem, start::random(problem, columns, 1000 + restart as u64), effort.sweeps, restart as u64);
+        let x = descend(problem, start::random(problem, columns, 1000 + restart as u64), effort.sweeps, best.value, restart as u64);
         best.offer(problem, x, || format!("restart {restart} from {columns} columns"));
     }
-    best.offer(problem, descend(problem, one, effort.sweeps, 77), || "rank one, grown".into());
+    best.offer(problem, descend(problem, one, effort.sweeps, f64::INFINITY, 77), || "rank one, grown".into());
     if let Some((_, last)) = before {
-        best.offer(problem, descend(problem, last.clone(), effort.sweeps, 78), || "best at the last lambda, grown".into());
+        best.offer(problem, descend(problem, last.clone(), effort.sweeps, f64::INFINITY, 78), || "best at the last lambda, grown".into());
     }
     let polish = Settings {
         start: Start::Given(Box::new(best.factors.clone())),
@@ -239,7 +249,7 @@ fn search(
         tolerance: 1e-9,
         append_decrease: 1e-13,
         max_rank: problem.states().max(best.factors.rank()),
-        max_sweeps: effort.most_sweeps,
+        max_sweeps: effort.polish,
         ..Settings::default()
     };
     let polished = solve(problem, &polish, &mut Silent).expect("settings are in their range");
@@ -262,13 +272,14 @@ fn columns_of_restart(restart: usize, rank: usize, states: usize, most: usize) -
     wanted.clamp(1, states.min(most))
 }
 
-/// Sweeps until they gain nothing, then new columns where a search finds some that pay, a few times.
-fn descend(problem: &Problem, mut x: Factors, sweeps: usize, seed: u64) -> Factors {
+/// Sweeps, then new columns where a search finds some that pay, and sweeps again; as long as `best` is in sight.
+fn descend(problem: &Problem, mut x: Factors, sweeps: usize, best: f64, seed: u64) -> Factors {
+    const ROUNDS: u64 = 2;
     let settings = Append { at_once: 4, decrease: 1e-10, smallest_kappa: 1e-10 };
-    for round in 0..3 {
-        sweep(problem, &mut x, sweeps);
-        if x.rank() >= problem.states() {
-            break;
+    for round in 0..ROUNDS {
+        let value = sweep(problem, &mut x, sweeps);
+        if value > (1.0 + BEHIND) * best || x.rank() >= problem.states() {
+            return x;
         }
         let (mu, _) = multiplier_and_errors(problem, &x, &Products::at(problem, &x));
         let search = Search { starts: 4, steps: 20, seed: seed + round };
@@ -282,22 +293,22 @@ fn descend(problem: &Problem, mut x: Factors, sweeps: usize, seed: u64) -> Facto
     x
 }
 
-/// A local descent at fixed rank.
-fn sweep(problem: &Problem, x: &mut Factors, sweeps: usize) {
-    const LOOK: usize = 20;
+/// A local descent at fixed rank; the value that it ends at.
+fn sweep(problem: &Problem, x: &mut Factors, sweeps: usize) -> f64 {
     let mut solver = Fast::new(8);
     solver.restart();
-    let mut last = f64::INFINITY;
+    let (mut last, mut value) = (f64::INFINITY, f64::INFINITY);
     for k in 1..=sweeps {
-        let value = solver.sweep(problem, x).value;
+        value = solver.sweep(problem, x).value;
         if k % LOOK == 0 {
-            if last - value <= 1e-8 * value {
+            if last - value <= 1e-6 * value {
                 break;
             }
             last = value;
         }
     }
     solver.settle(x);
+    value
 }
 
 /// The value of a point by the checker's own sums, and how far from it the value of a point that meets the constraints exactly can
