@@ -17,13 +17,13 @@ use rayon::prelude::*;
 #[path = "../tests/proof/mod.rs"]
 mod proof;
 
-use proof::attack::{Effort, Fit, Outcome, SHARES, attack};
+use proof::attack::{Effort, Fit, Outcome, attack, shares};
 use proof::families::{self, Instance};
 
 /// Up to this number of states P is written out for the convex solver.
 const WRITTEN_STATES: usize = 30;
 /// Above this number of states, fewer lambdas.
-const MANY_STATES: usize = 500;
+const LARGE_STATES: usize = 500;
 const SHARES_OF_LARGE: [f64; 4] = [1.001, 0.5, 0.1, 0.01];
 
 struct Options {
@@ -76,7 +76,7 @@ fn main() -> Result<(), String> {
 
     let clock = Instant::now();
     // Large ones one after the other, each with all threads; small ones side by side.
-    let (large, small): (Vec<_>, Vec<_>) = instances.iter().partition(|instance| instance.chain.states() > MANY_STATES);
+    let (large, small): (Vec<_>, Vec<_>) = instances.iter().partition(|instance| instance.chain.states() > LARGE_STATES);
     let mut results: Vec<(&Instance, Result<Vec<Outcome>, String>)> =
         small.into_par_iter().with_max_len(1).map(|instance| (instance, survive(instance))).collect();
     results.extend(large.into_iter().map(|instance| (instance, survive(instance))));
@@ -100,7 +100,7 @@ fn main() -> Result<(), String> {
 /// A panic is a finding, too.
 fn survive(instance: &Instance) -> Result<Vec<Outcome>, String> {
     let states = instance.chain.states();
-    let shares = if states > MANY_STATES { &SHARES_OF_LARGE[..] } else { &SHARES[..] };
+    let shares = if states > LARGE_STATES { &SHARES_OF_LARGE[..] } else { shares(states) };
     let clock = Instant::now();
     let outcomes = catch_unwind(AssertUnwindSafe(|| attack(instance, shares, &Effort::full(states)))).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -133,6 +133,8 @@ fn report(outcomes: &[&Outcome]) -> bool {
         100.0 * count(&|fit| fit.lower_bound.is_some()) as f64 / total as f64
     );
     println!("certified {}", count(&|fit| fit.status == "certified"));
+    let more_columns = outcomes.iter().flat_map(|o| o.fits.iter().map(move |fit| fit.rank > o.states)).filter(|more| *more).count();
+    println!("more columns than states {more_columns}");
     println!("status {:?}", tally(fits().map(|fit| fit.status.to_string())));
     println!("proof {:?}", tally(fits().map(|fit| fit.proof.clone())));
     println!("mode {:?}", tally(fits().map(|fit| fit.mode.to_string())));

@@ -13,10 +13,15 @@ use super::published;
 
 /// Shares of lambda_max at which every chain is solved; 1.001 is there for lambda_max itself.
 pub const SHARES: [f64; 9] = [1.5, 1.001, 0.9, 0.5, 0.2, 0.05, 0.01, 1e-4, 1e-8];
+/// The first so many of them for chains of many states: a tiny lambda asks for as many columns as there are states.
+const SHARES_OF_MANY: usize = 7;
+const MANY_STATES: usize = 32;
 /// A value below another by more than this share is better, whatever rounding did.
 const CLEARLY: f64 = 1e-9;
 /// What a bound may exceed the best value by, relative to it.
 const BEYOND: f64 = 1e-12;
+/// The command's own limit of columns.
+const COMMAND_RANK: usize = 50;
 /// Shares of lambda_max below this are tiny.
 const TINY: f64 = 1e-3;
 /// A restart that is farther than this behind the best after its first sweeps is given up: it gets no new columns.
@@ -43,7 +48,8 @@ impl Effort {
     /// Twenty restarts; large problems get fewer sweeps from each.
     pub fn full(states: usize) -> Effort {
         match states {
-            0..=200 => Effort { restarts: 20, sweeps: 60, polish: 500, most_sweeps: 1000, most_columns: 16 },
+            0..=20 => Effort { restarts: 20, sweeps: 60, polish: 500, most_sweeps: 1000, most_columns: 16 },
+            21..=200 => Effort { restarts: 20, sweeps: 40, polish: 200, most_sweeps: 400, most_columns: 16 },
             _ => Effort { restarts: 20, sweeps: 10, polish: 60, most_sweeps: 400, most_columns: 12 },
         }
     }
@@ -143,6 +149,11 @@ impl Best {
     }
 }
 
+/// The shares for a chain of so many states.
+pub fn shares(states: usize) -> &'static [f64] {
+    if states <= MANY_STATES { &SHARES } else { &SHARES[..SHARES_OF_MANY] }
+}
+
 /// Attacks one chain at the shares given, from the largest down. The best point at one lambda is a start at the next.
 pub fn attack(instance: &Instance, shares: &[f64], effort: &Effort) -> Vec<Outcome> {
     let chain = &instance.chain;
@@ -208,7 +219,7 @@ fn attack_at(
 
 /// The default settings always, and one other way of stopping or starting, in turn: a bound is published by all of them.
 fn modes(problem: &Problem, turn: usize, before: Option<&(Factors, Factors)>, max_sweeps: usize) -> Vec<(&'static str, Settings)> {
-    let default = Settings { max_sweeps, ..Settings::default() };
+    let default = Settings { max_sweeps, max_rank: COMMAND_RANK, ..Settings::default() };
     let mut modes = vec![("default", default.clone())];
     let warm = before.map(|(fitted, _)| Start::Given(Box::new(fitted.clone())));
     modes.push(match (turn % 4, warm) {
