@@ -69,7 +69,7 @@ PROBLEMS = [
     ("square", ring(4) + np.roll(np.eye(4), 2, axis=1), 0.3),
     ("noise", poisson(8, 2, 1), 0.3),
     ("noise", poisson(10, 3, 2), 0.05),
-    ("hardly shrunk", poisson(7, 2, 3), 1e-4),
+    ("hardly shrunk", poisson(5, 2, 3), 1e-3),
 ]
 
 
