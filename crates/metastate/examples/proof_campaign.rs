@@ -24,7 +24,10 @@ use proof::families::{self, Instance};
 const WRITTEN_STATES: usize = 30;
 /// Above this number of states, fewer lambdas.
 const LARGE_STATES: usize = 500;
-const SHARES_OF_LARGE: [f64; 4] = [1.001, 0.5, 0.1, 0.01];
+const SHARES_OF_LARGE: [f64; 3] = [0.5, 0.1, 0.01];
+
+/// A chain, and what became of it; or the words of a panic.
+type Attacked<'a> = (&'a Instance, Result<Vec<Outcome>, String>);
 
 struct Options {
     out: String,
@@ -77,17 +80,18 @@ fn main() -> Result<(), String> {
     let clock = Instant::now();
     // Large ones one after the other, each with all threads; small ones side by side.
     let (large, small): (Vec<_>, Vec<_>) = instances.iter().partition(|instance| instance.chain.states() > LARGE_STATES);
-    let mut results: Vec<(&Instance, Result<Vec<Outcome>, String>)> =
-        small.into_par_iter().with_max_len(1).map(|instance| (instance, survive(instance))).collect();
-    results.extend(large.into_iter().map(|instance| (instance, survive(instance))));
-
     let mut file = std::io::BufWriter::new(std::fs::File::create(&options.out).map_err(|e| format!("{}: {e}", options.out))?);
-    for (instance, outcomes) in &results {
-        for outcome in outcomes.iter().flatten() {
-            writeln!(file, "{}", line(instance, outcome)).map_err(|e| format!("{}: {e}", options.out))?;
-        }
+    let mut keep = |(instance, outcomes): &Attacked| -> Result<(), String> {
+        let lines: String = outcomes.iter().flatten().map(|outcome| line(instance, outcome) + "\n").collect();
+        file.write_all(lines.as_bytes()).and_then(|()| file.flush()).map_err(|e| format!("{}: {e}", options.out))
+    };
+    let mut results: Vec<Attacked> = small.into_par_iter().with_max_len(1).map(|instance| (instance, survive(instance))).collect();
+    results.iter().try_for_each(&mut keep)?;
+    for instance in large {
+        let attacked = (instance, survive(instance));
+        keep(&attacked)?;
+        results.push(attacked);
     }
-    file.flush().map_err(|e| format!("{}: {e}", options.out))?;
 
     let panics: Vec<_> = results.iter().filter_map(|(instance, r)| r.as_ref().err().map(|e| (&instance.name, e))).collect();
     let outcomes: Vec<&Outcome> = results.iter().flat_map(|(_, r)| r.iter().flatten()).collect();

@@ -22,6 +22,8 @@ const CLEARLY: f64 = 1e-9;
 const BEYOND: f64 = 1e-12;
 /// The command's own limit of columns.
 const COMMAND_RANK: usize = 50;
+/// Chains of more states than this are fitted with default settings only.
+const ONE_MODE: usize = 500;
 /// Shares of lambda_max below this are tiny.
 const TINY: f64 = 1e-3;
 /// A restart that is farther than this behind the best after its first sweeps is given up: it gets no new columns.
@@ -50,7 +52,8 @@ impl Effort {
         match states {
             0..=20 => Effort { restarts: 20, sweeps: 60, polish: 500, most_sweeps: 1000, most_columns: 16 },
             21..=200 => Effort { restarts: 20, sweeps: 40, polish: 200, most_sweeps: 400, most_columns: 16 },
-            _ => Effort { restarts: 20, sweeps: 10, polish: 60, most_sweeps: 400, most_columns: 12 },
+            201..=500 => Effort { restarts: 20, sweeps: 10, polish: 60, most_sweeps: 400, most_columns: 12 },
+            _ => Effort { restarts: 20, sweeps: 5, polish: 30, most_sweeps: 150, most_columns: 8 },
         }
     }
 
@@ -221,6 +224,9 @@ fn attack_at(
 fn modes(problem: &Problem, turn: usize, before: Option<&(Factors, Factors)>, max_sweeps: usize) -> Vec<(&'static str, Settings)> {
     let default = Settings { max_sweeps, max_rank: COMMAND_RANK, ..Settings::default() };
     let mut modes = vec![("default", default.clone())];
+    if problem.states() > ONE_MODE {
+        return modes;
+    }
     let warm = before.map(|(fitted, _)| Start::Given(Box::new(fitted.clone())));
     modes.push(match (turn % 4, warm) {
         (0, _) => ("gap 1e-6", Settings { stop: StopRule::Certificate { gap: 1e-6 }, ..default }),
