@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use metastate::solve::certificate::{Proof, dual_bound};
 use metastate::solve::errors::relative_duality_gap;
 use metastate::solve::grow::{Search, ascend};
 use metastate::solve::path::{first_with_rank, lambda_grid, solve_point};
 use metastate::solve::refit::{LikelihoodSettings, SpectralFits, least_squares};
-use metastate::solve::relaxation;
+use metastate::solve::relaxation::{self, Relaxation};
 use metastate::solve::select::{SelectSettings, select};
 use metastate::solve::{
     Control, Effort, Factors, Observer, Phase, Problem, Progress, Settings, Silent, Solution, Start, Status, StopRule, lambda_max, solve,
@@ -29,7 +30,8 @@ pub struct Solved {
     pub seconds: f64,
     /// relLE1, relLE2, GE, relDG.
     pub errors: [f64; 4],
-    pub certified: f64,
+    /// The certified gap; none where nothing was proven.
+    pub proven: Option<f64>,
     pub sweeps: usize,
     pub status: String,
 }
@@ -45,11 +47,22 @@ impl Solved {
             rel_re,
             seconds: watch.seconds(),
             errors: [e.rel_le1, e.rel_le2, e.ge, e.rel_dg],
-            certified: e.certified_gap,
+            proven: proven_gap(solution),
             sweeps: solution.sweeps,
             status: status.into(),
         }
     }
+}
+
+/// `(F - lower bound) / F` where the lower bound was proven. A bound that only steered is none.
+pub fn proven_gap(solution: &Solution) -> Option<f64> {
+    (solution.bound.proof != Proof::Estimate).then_some(solution.errors.certified_gap)
+}
+
+/// The same for a point of the relaxation: how far its value is above the proven lower bound.
+fn proven_gap_of(problem: &Problem, x: &Relaxation) -> Option<f64> {
+    let (bound, _) = dual_bound(problem, x, &Effort::default())?;
+    (bound.proof != Proof::Estimate).then_some((x.value - bound.value) / x.value)
 }
 
 /// Watches the clock and, in paper mode, for cycles.
@@ -110,6 +123,8 @@ pub struct PathResult {
     pub rel_re: f64,
     /// Falling in lambda.
     pub points: Vec<Point>,
+    /// Proven at the lowest point: how far it is from the optimum. Of the first trajectory of a chain only, for the time it takes.
+    pub proven: Option<f64>,
     pub rel_se: f64,
     pub sigma: [f64; 3],
 }
@@ -120,14 +135,15 @@ pub struct Point {
     pub lambda: f64,
     pub rel_re: f64,
     pub rank: usize,
-    pub gap: f64,
+    /// The certified gap; none where nothing was proven.
+    pub proven: Option<f64>,
 }
 
 /// Between two lambdas of a path.
 const STEP: f64 = 1.25;
 /// Where a path starts, in units of the noise level; the first trajectory's, which is drawn, a little higher.
 const FROM: [f64; 2] = [2.2, 6.0];
-/// Relative gap of the relaxation.
+/// Relative gap at which the relaxation ends, by the bound that steers it.
 const PRECISION: f64 = 3e-4;
 /// Lambdas at most.
 const MOST_POINTS: usize = 24;
@@ -145,9 +161,13 @@ pub fn path(instance: &Instance) -> Result<PathResult> {
     let mut lambda = FROM[drawn] * noise;
     let mut row_space: Mat = relaxation::random_row_space(&problem, (r + 6).min(cap), instance.trajectory);
     let mut points: Vec<Point> = Vec::new();
+    let mut lowest: Option<(f64, f64, Relaxation)> = None;
     while points.len() < MOST_POINTS {
-        let Some(point) = relaxed(instance, &problem.at_lambda(lambda), &mut row_space, cap) else { break };
+        let Some((point, x)) = relaxed(instance, &problem.at_lambda(lambda), &mut row_space, cap) else { break };
         points.push(point);
+        if lowest.as_ref().is_none_or(|(error, ..)| point.rel_re < *error) {
+            lowest = Some((point.rel_re, lambda, x));
+        }
         let n = points.len();
         if n > 2 && points[n - 1].rel_re > points[n - 2].rel_re {
             break;
@@ -155,16 +175,17 @@ pub fn path(instance: &Instance) -> Result<PathResult> {
         lambda /= STEP;
     }
     let (lambda, rel_re) = minimum(&points);
-    Ok(PathResult { lambda, rel_re, points, rel_se: instance.sampling(), sigma: instance.sigma() })
+    let proven = lowest.filter(|_| instance.trajectory == 1).and_then(|(_, at, x)| proven_gap_of(&problem.at_lambda(at), &x));
+    Ok(PathResult { lambda, rel_re, points, proven, rel_se: instance.sampling(), sigma: instance.sigma() })
 }
 
-/// The relaxation at one lambda; `row_space` is where it starts and where it ended.
-pub fn relaxed(instance: &Instance, problem: &Problem, row_space: &mut Mat, cap: usize) -> Option<Point> {
+/// The relaxation at one lambda, as far as it steers itself: nothing is proven. `row_space` is where it starts and where it ended.
+pub fn relaxed(instance: &Instance, problem: &Problem, row_space: &mut Mat, cap: usize) -> Option<(Point, Relaxation)> {
     let effort = Effort::default().steering();
-    let (x, bound) = relaxation::solve(problem, row_space.clone(), cap, PRECISION, &effort, |_, _| true)?;
+    let (x, _) = relaxation::solve(problem, row_space.clone(), cap, PRECISION, &effort, |_, _| true)?;
     *row_space = x.b.clone();
-    let (rank, gap) = (x.spectrum.len(), (x.value - bound.value) / x.value);
-    Some(Point { lambda: problem.lambda, rel_re: instance.recovery(&Factors { u: x.a, v: x.b }), rank, gap })
+    let rel_re = instance.recovery(&Factors { u: x.a.clone(), v: x.b.clone() });
+    Some((Point { lambda: problem.lambda, rel_re, rank: x.spectrum.len(), proven: None }, x))
 }
 
 /// Of the parabola in `(ln lambda, ln relRE)` through the lowest point and its two neighbours; the point itself at an end.
@@ -204,7 +225,7 @@ fn palm_settings(instance: &Instance, threshold: usize) -> Settings {
     let start = instance.key.d / 10;
     // Beyond the paper's two: one that cannot take a true meta-state.
     let epsilon = EPSILON.get(threshold).copied().unwrap_or_else(|| BELOW_SIGMA * instance.sigma()[1]);
-    Settings { max_sweeps: 5000, certificate: Effort::default().steering(), ..Settings::paper(start, epsilon) }
+    Settings { max_sweeps: 5000, ..Settings::paper(start, epsilon) }
 }
 
 /// The paper's algorithm along lambda with warm restarts, smaller threshold.
@@ -221,7 +242,7 @@ pub fn palm_path(instance: &Instance) -> Result<Vec<Point>> {
         let mut watch = Watch::new(true, None);
         let solution = solve(&problem.at_lambda(factor * noise), &settings, &mut watch)?;
         let rel_re = instance.recovery(&solution.factors);
-        points.push(Point { lambda: solution.lambda, rel_re, rank: solution.rank(), gap: solution.errors.certified_gap });
+        points.push(Point { lambda: solution.lambda, rel_re, rank: solution.rank(), proven: proven_gap(&solution) });
         before = Some(solution.factors);
     }
     Ok(points)
@@ -249,11 +270,11 @@ pub fn fixed(instance: &Instance, lambda: Option<f64>, rank: usize) -> Result<Fi
     let squares = least_squares(&problem, &solution.factors, 1e-6, 300);
     let cap = (16 * instance.key.r + 40).min(instance.key.d / 2);
     let mut row_space = solution.witness.b.clone();
-    let convex = relaxed(instance, &problem, &mut row_space, cap);
+    let convex = relaxed(instance, &problem, &mut row_space, cap).map(|(point, _)| point);
     let weak =
         ascend(&problem, &solution.factors, &solution.mu, &Search { starts: 1, steps: 3, seed: instance.trajectory }, f64::INFINITY).0;
     let weak = [weak - 1.0, relative_duality_gap(&problem, &solution.factors, &solution.mu, weak, solution.objective.value)];
-    let none = Point { lambda, rel_re: 0.0, rank: 0, gap: 1.0 };
+    let none = Point { lambda, rel_re: 0.0, rank: 0, proven: None };
     Ok(FixedResult {
         solved: Solved::new(&solution, instance.recovery(&solution.factors), &watch),
         least_squares: instance.recovery(&squares.factors),
@@ -326,7 +347,7 @@ mod tests {
 
     #[test]
     fn the_minimum_of_a_parabola_is_found_between_its_points() {
-        let point = |x: f64| Point { lambda: x.exp(), rel_re: (2.0 + 3.0 * (x - 0.3) * (x - 0.3)).exp(), rank: 1, gap: 0.0 };
+        let point = |x: f64| Point { lambda: x.exp(), rel_re: (2.0 + 3.0 * (x - 0.3) * (x - 0.3)).exp(), rank: 1, proven: None };
         let (lambda, value) = minimum(&[1.0, 0.5, 0.1, -0.4].map(point));
         assert!((lambda.ln() - 0.3).abs() < 1e-12 && (value.ln() - 2.0).abs() < 1e-12);
         // At an end, the point itself.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::{Error, Result};
 
 /// A cell that was made by other code is not taken for one of ours.
-const SCHEMA: &str = "metastate-lab-1";
+const SCHEMA: &str = "metastate-lab-2";
 
 /// The folder of finished cells.
 #[derive(Debug, Clone)]

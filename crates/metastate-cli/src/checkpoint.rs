@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use metastate::Mat;
 use metastate::solve::relaxation::Relaxation;
-use metastate::solve::{DualBound, Factors, Proof, Snapshot};
+use metastate::solve::{Factors, Snapshot, Steering};
 use metastate_report::npz::{Array, npz_bytes, read_npz};
 use metastate_report::{folder, hash};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::error::{CliError, Result};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A safe point in memory. The relaxation is large and changes seldom, so it is shared.
 #[derive(Debug, Clone)]
@@ -62,8 +62,7 @@ struct Body {
     polishing: bool,
     grown: bool,
     solving: bool,
-    clipped: usize,
-    proof: String,
+    proved: bool,
     asked_for: Value,
 }
 
@@ -110,8 +109,7 @@ impl Checkpoint {
     /// Writes one, keeps the one before it, removes older ones.
     pub fn write(&mut self, kept: &Kept) -> Result<()> {
         let (s, x) = (&kept.snapshot, &kept.relaxation);
-        let probability = if let Proof::Lanczos { failure_probability } = s.bound.proof { failure_probability } else { 0.0 };
-        let scalars = [x.value, s.bound.value, s.bound.norm_bound, s.coarse, probability];
+        let scalars = [x.value, s.bound.guess(), s.coarse];
         let arrays = [
             Array::matrix("U", &s.factors.u),
             Array::matrix("V", &s.factors.v),
@@ -131,8 +129,7 @@ impl Checkpoint {
             polishing: s.polishing,
             grown: s.grown,
             solving: s.solving,
-            clipped: s.bound.clipped,
-            proof: proof_name(s.bound.proof).to_owned(),
+            proved: s.proved,
             asked_for: self.asked_for.clone(),
         };
         let text = |e: serde_json::Error| CliError::write(&self.place, e);
@@ -201,17 +198,12 @@ fn rebuild(body: &Body, arrays: Vec<Array>) -> Option<Snapshot> {
     let find = |name: &str| arrays.iter().find(|a| a.name == name).cloned();
     let matrix = |name: &str| -> Option<Mat> { find(name)?.into_matrix() };
     let list = |name: &str| find(name).map(|a| a.data);
-    let [value, bound, norm_bound, coarse, failure_probability] = list("scalars")?.try_into().ok()?;
-    let proof = match body.proof.as_str() {
-        "low-rank" => Proof::LowRank,
-        "cholesky" => Proof::Cholesky,
-        "lanczos" => Proof::Lanczos { failure_probability },
-        _ => Proof::Estimate,
-    };
+    let [value, bound, coarse] = list("scalars")?.try_into().ok()?;
     Some(Snapshot {
         factors: Factors { u: matrix("U")?, v: matrix("V")? },
         relaxation: Relaxation { a: matrix("a")?, b: matrix("b")?, mu: list("mu")?, spectrum: list("spectrum")?, value },
-        bound: DualBound { value: bound, norm_bound, clipped: body.clipped, proof },
+        bound: Steering::new(bound),
+        proved: body.proved,
         round: body.round,
         sweeps: body.sweeps,
         polishing: body.polishing,
@@ -220,16 +212,6 @@ fn rebuild(body: &Body, arrays: Vec<Array>) -> Option<Snapshot> {
         solving: body.solving,
         values: list("values")?,
     })
-}
-
-/// The word for a proof, here and in `summary.json`.
-pub fn proof_name(proof: Proof) -> &'static str {
-    match proof {
-        Proof::LowRank => "low-rank",
-        Proof::Cholesky => "cholesky",
-        Proof::Lanczos { .. } => "lanczos",
-        Proof::Estimate => "estimate",
-    }
 }
 
 /// The first key whose values differ, as `fit.lambda`.

@@ -225,8 +225,12 @@ impl PathRun<'_> {
             };
             let point = point(&solution, self.lambda_max, held_out.as_ref());
             self.reporter.say(format!(
-                "lambda {:.3e} ({:.4} of lambda_max): rank {}, objective {:.6e}, certified gap {:.1e}",
-                lambda, point.lambda_ratio, point.rank, point.objective, point.certified_gap
+                "lambda {:.3e} ({:.4} of lambda_max): rank {}, objective {:.6e}, {}",
+                lambda,
+                point.lambda_ratio,
+                point.rank,
+                point.objective,
+                point.certified_gap.map_or_else(|| "gap not proven".to_owned(), |gap| format!("certified gap {gap:.1e}"))
             ));
             if point.rank >= choice.rank && found.is_none() {
                 found = Some(solution.factors.clone());
@@ -258,7 +262,7 @@ fn point(s: &Solution, lambda_max: f64, held_out: Option<&HeldOut>) -> Point {
         objective: s.objective.value,
         fidelity: s.objective.fidelity,
         regularizer: s.objective.regularizer,
-        certified_gap: s.errors.certified_gap,
+        certified_gap: s.certified_gap(),
         rel_le1: s.errors.rel_le1,
         rel_le2: s.errors.rel_le2,
         ge: s.errors.ge,
@@ -284,10 +288,11 @@ fn path_csv(points: &[Point], choice: &Choice, chosen: usize) -> String {
     );
     for (k, p) in points.iter().enumerate() {
         let numbers = [p.lambda, p.lambda_ratio];
-        let more = [p.objective, p.fidelity, p.regularizer, p.certified_gap, p.rel_le1, p.rel_le2, p.ge, p.rel_dg];
         let mut fields: Vec<String> = numbers.iter().map(|x| number(*x)).collect();
         fields.push(p.rank.to_string());
-        fields.extend(more.iter().map(|x| number(*x)));
+        fields.extend([p.objective, p.fidelity, p.regularizer].map(number));
+        fields.push(p.certified_gap.map_or_else(String::new, number));
+        fields.extend([p.rel_le1, p.rel_le2, p.ge, p.rel_dg].map(number));
         fields.extend([p.status.clone(), p.sweeps.to_string()]);
         match p.held_out {
             Some((a, b, c)) => fields.extend([a, b, c].map(number)),

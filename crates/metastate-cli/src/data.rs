@@ -1,10 +1,10 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
-use metastate::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+use metastate::{Chain, Csr, Estimate, Given, RowWeights, WeightPower, WeightsBy};
 use metastate_ingest::{CountedStates, Data, Ingested, MatrixValues, Progress};
 use metastate_report::FileRecord;
 
-use crate::args::{FitArgs, InputArgs, WeightsKind};
+use crate::args::{FitArgs, InputArgs, RefitKind, WeightsKind};
 use crate::error::{CliError, Result};
 use crate::parts::Parts;
 
@@ -26,6 +26,51 @@ pub struct Loaded {
     pub hints: Vec<String>,
     /// The counts behind the chain, and how they fall into parts; none for a transition matrix.
     pub parts: Option<Parts>,
+}
+
+/// A transition matrix is taken for so many transitions a state on average: enough for the passes before a refit, whose own prior counts
+/// transitions. The likelihood with its prior does not depend on it, since the prior asked for is multiplied by it as well.
+const TRANSITIONS_A_STATE: f64 = 1000.0;
+
+impl Loaded {
+    /// What a likelihood is summed over, and how many transitions one unit of the prior is: the counts, one; for a transition matrix, which has
+    /// none, `d xi_i p_ij` times [`TRANSITIONS_A_STATE`], so that a unit is what a state weighs on average.
+    pub fn transitions(&self) -> Result<(Csr, f64)> {
+        if let Some(parts) = &self.parts {
+            return Ok((parts.counts.clone(), 1.0));
+        }
+        let (p, d) = (self.chain.p(), self.chain.states());
+        let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for (i, share) in self.chain.departures().iter().enumerate() {
+            p.row(i).for_each(d, |j, x| {
+                if x > 0.0 {
+                    indices.push(j as u32);
+                    values.push(TRANSITIONS_A_STATE * d as f64 * share * x);
+                }
+            });
+            indptr.push(indices.len());
+        }
+        Ok((Csr::from_parts(d, d, indptr, indices, values)?, TRANSITIONS_A_STATE))
+    }
+}
+
+/// Refuses what a transition matrix cannot give, before anything is solved. Where lambda is to be chosen, the choice itself refuses.
+fn check_matrix(fit: &FitArgs) -> Result<()> {
+    if fit.chooses() {
+        return Ok(());
+    }
+    if fit.bootstrap > 0 {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "a transition matrix has no transitions that --bootstrap could draw anew")
+            .remedy("give counts, or leave out --bootstrap"));
+    }
+    if fit.refit_kind() == RefitKind::Likelihood && fit.prior.is_none() {
+        return Err(CliError::bad(
+            "E-CLI-ARGUMENT",
+            "a transition matrix has no transitions to hold out, so the prior of its likelihood refit cannot be chosen",
+        )
+        .remedy("give --prior, such as 0.1: a tenth of what a state weighs on average; 0 for none"));
+    }
+    Ok(())
 }
 
 /// Reads the inputs.
@@ -50,6 +95,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
     match ingested.data {
         Data::Counts(counted) => Ok(from_counted(counted, fit, inputs, ingested.hints)?.loaded()),
         Data::Matrix(matrix) => {
+            check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
             let given = Given { weights, weight_power: weight_power(fit), index: Some(matrix.index) };
             let chain = match matrix.values {

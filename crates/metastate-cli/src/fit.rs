@@ -12,7 +12,7 @@ use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEM
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, InputArgs, RunArgs};
-use crate::checkpoint::{self, Checkpoint, proof_name};
+use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Loaded};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
@@ -112,9 +112,7 @@ impl Solved {
             model: self.model(),
             partition: &self.partition,
             flows: &self.flows,
-            witness_a: &self.solution.witness.a,
-            witness_b: &self.solution.witness.b,
-            witness_mu: &self.solution.witness.mu,
+            witness: &self.solution.witness,
             extra: &self.extra,
         }
     }
@@ -295,8 +293,10 @@ fn hints_about(solution: &Solution, lambda: f64, lambda_max: f64, max_rank: usiz
         ));
     }
     if solution.status != solve::Status::Certified {
-        hints
-            .push(format!("not proven optimal: the answer is within {:.2e} of the best possible objective", solution.errors.certified_gap));
+        hints.push(match solution.certified_gap() {
+            Some(gap) => format!("not proven optimal: the objective is proven to be within {gap:.2e} of the best possible one"),
+            None => "nothing was proven of how far the objective is from the best possible one".to_owned(),
+        });
     }
     hints
 }
@@ -315,9 +315,10 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
         objective: solution.objective.value,
         fidelity: solution.objective.fidelity,
         regularizer: solution.objective.regularizer,
-        lower_bound: solution.bound.value,
-        bound_proof: proof_name(solution.bound.proof).to_owned(),
-        errors: ErrorMeasures::from(&solution.errors),
+        lower_bound: solution.proof.as_ref().map(|p| p.lower_bound()),
+        bound_proof: solution.proof.as_ref().map_or("not proven", |p| p.method().as_str()).to_owned(),
+        bound_failure_probability: solution.proof.as_ref().and_then(|p| p.method().failure_probability()),
+        errors: ErrorMeasures::from(solution),
         seconds: BTreeMap::new(),
         iterations: solution.sweeps,
         rounds: solution.rounds,
@@ -346,14 +347,14 @@ pub fn describe(s: &Summary, out: &Path) -> String {
         (Some(_), true) => " (of the penalised solution)".to_owned(),
         (Some(_), false) => format!(" (of the penalised solution, which has {})", s.rank),
     };
+    let gap = s.errors.certified_gap.map_or_else(|| "gap not proven".to_owned(), |gap| format!("certified gap {gap:.2e}"));
     let mut text = format!(
-        "{rank} {word} behind {} states ({} transitions, {} pairs)\nstatus {}: objective {:.9e}, certified gap {:.2e}{of_what}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
+        "{rank} {word} behind {} states ({} transitions, {} pairs)\nstatus {}: objective {:.9e}, {gap}{of_what}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
         s.states,
         s.transitions,
         s.nonzeros,
         s.status,
         s.objective,
-        s.errors.certified_gap,
         s.lambda,
         s.lambda / s.lambda_max.unwrap_or(f64::NAN),
         s.iterations,

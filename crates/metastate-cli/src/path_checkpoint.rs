@@ -23,7 +23,7 @@ pub struct Point {
     pub objective: f64,
     pub fidelity: f64,
     pub regularizer: f64,
-    pub certified_gap: f64,
+    pub certified_gap: Option<f64>,
     pub rel_le1: f64,
     pub rel_le2: f64,
     pub ge: f64,

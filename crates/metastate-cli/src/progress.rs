@@ -231,7 +231,7 @@ impl Reporter {
             solve::Phase::Relaxing => "relaxing",
             solve::Phase::Solving => "solving",
             solve::Phase::Checking => "checking",
-            solve::Phase::Certifying => "certifying",
+            solve::Phase::Certifying => "proving",
         };
         self.enter(phase, None, p.sweep as u64);
         self.local.look(p);
@@ -242,9 +242,9 @@ impl Reporter {
         if p.objective.is_finite() {
             let rate = self.rate(p.sweep as u64);
             text +=
-                &format!(", round {}, sweep {} ({rate:.1}/s), objective {:.9e}, gap {:.2e}", p.round + 1, p.sweep, p.objective, p.gap());
+                &format!(", round {}, sweep {} ({rate:.1}/s), objective {:.9e}, gap about {:.2e}", p.round + 1, p.sweep, p.objective, p.steering.gap(p.objective));
         } else {
-            text += &format!(", lower bound {:.9e}", p.lower_bound);
+            text += &format!(", lower bound about {:.9e}", p.steering.guess());
         }
         if let Some(errors) = &p.local {
             text += &format!(", KKT {:.1e}", errors.worst());

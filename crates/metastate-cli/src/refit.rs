@@ -73,15 +73,17 @@ pub fn run(
             out.factors = Some(fit.factors);
         }
         RefitKind::Likelihood => {
-            let parts = parts_of(loaded, lambda_max)?;
             reporter.spin("refit");
             let prior = match (job.fit.prior, chosen) {
                 (Some(given), _) => given,
                 (None, Some(chosen)) => chosen.prior,
-                (None, None) => select_prior(&parts.folds(job.fit.folds, job.seed)?, rank, &select_settings(job))?.0,
+                (None, None) => {
+                    select_prior(&parts_of(loaded, lambda_max)?.folds(job.fit.folds, job.seed)?, rank, &select_settings(job))?.0
+                }
             };
-            let observed = Observed::new(parts.counts.clone())?;
-            let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
+            let (transitions, unit) = loaded.transitions()?;
+            let observed = Observed::new(transitions)?;
+            let settings = LikelihoodSettings { prior: prior * unit, ..LikelihoodSettings::default() };
             let best = likelihood_best_start(&observed, &solution.factors, rank, &settings, job.seed, |passes, value| {
                 reporter.refitting(passes, value);
                 !stopper.must_end()
@@ -99,6 +101,7 @@ pub fn run(
             }));
             out.files.push(("refit.npz", arrays(job, &fit.factors)?));
             if job.fit.bootstrap > 0 {
+                let parts = parts_of(loaded, lambda_max)?;
                 reporter.spin("bootstrap");
                 let settings = BootstrapSettings {
                     replicates: job.fit.bootstrap,

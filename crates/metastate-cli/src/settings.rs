@@ -10,8 +10,16 @@ use crate::error::{CliError, Result};
 /// Random directions of the paper's early rule.
 const EARLY_DIRECTIONS: usize = 5000;
 
+/// The paper's threshold of redundancy.
+const PAPER_THRESHOLD: f64 = 5e-5;
+/// Meta-states that the paper starts with, at most; a tenth of the states otherwise.
+const PAPER_START: usize = 300;
+
 /// Refuses what can be refused before any file is read.
 pub fn check(fit: &FitArgs) -> Result<()> {
+    if fit.as_in_paper {
+        as_the_paper_has_it(fit)?;
+    }
     if let Some(c) = fit.prior.filter(|c| !(*c >= 0.0 && c.is_finite())) {
         return Err(CliError::bad("E-CLI-ARGUMENT", format!("--prior is {c}; it must be zero or a positive number")));
     }
@@ -36,6 +44,22 @@ pub fn check(fit: &FitArgs) -> Result<()> {
     Ok(())
 }
 
+/// Refuses what contradicts `--as-in-paper`, rather than solving in a way that is neither the paper's nor ours.
+fn as_the_paper_has_it(fit: &FitArgs) -> Result<()> {
+    let tolerance_is_given = fit.tolerance != Settings::default().tolerance;
+    let contradictions = [
+        (fit.solver != SolverKind::PalmBb, "--solver", "the paper's local solver is PALM with Barzilai-Borwein steps (palm-bb)"),
+        (fit.init != Init::Random, "--init", "the paper starts at random"),
+        (fit.redundancy_relative.is_some(), "--redundancy-relative", "the paper's threshold is absolute (--redundancy-absolute)"),
+        (tolerance_is_given, "--tolerance", "the paper's local solves end when F hardly falls, not at a KKT residual"),
+    ];
+    match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
+        Some((_, option, why)) => Err(CliError::bad("E-CLI-ARGUMENT", format!("{option} contradicts --as-in-paper: {why}"))
+            .remedy(format!("leave out {option}, or leave out --as-in-paper and give --solver, --stop and the others one by one"))),
+        None => Ok(()),
+    }
+}
+
 /// lambda where it is given, and lambda_max.
 pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f64)> {
     let most = metastate::solve::lambda_max(chain.p(), chain.weights(), seed)?;
@@ -45,6 +69,7 @@ pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f
 /// The solver's settings, and the files that a start was read from.
 pub fn solver(fit: &FitArgs, seed: u64, chain: &Chain) -> Result<(Settings, Vec<FileRecord>)> {
     let (start, files) = start(&fit.init, chain)?;
+    let (basis, start_rank) = if fit.as_in_paper { paper(fit, chain.states()) } else { (Settings::default(), fit.start_rank) };
     let settings = Settings {
         solver: match fit.solver {
             SolverKind::Fast => Solver::Fast,
@@ -58,18 +83,24 @@ pub fn solver(fit: &FitArgs, seed: u64, chain: &Chain) -> Result<(Settings, Vec<
         },
         tolerance: fit.tolerance,
         start,
-        start_rank: fit.start_rank,
+        start_rank,
         max_rank: fit.max_rank,
         redundancy: match (fit.redundancy_absolute, fit.redundancy_relative) {
             (Some(x), _) => Redundancy::Absolute(x),
             (None, Some(x)) => Redundancy::Relative(x),
-            (None, None) => Settings::default().redundancy,
+            (None, None) => basis.redundancy,
         },
         seed,
-        ..Settings::default()
+        ..basis
     };
     settings.check(chain.states())?;
     Ok((settings, files))
+}
+
+/// The paper's settings, and with how many meta-states they start.
+fn paper(fit: &FitArgs, states: usize) -> (Settings, Option<usize>) {
+    let start_rank = fit.start_rank.unwrap_or_else(|| (states / 10).min(PAPER_START).min(fit.max_rank).max(1));
+    (Settings::paper(start_rank, PAPER_THRESHOLD), Some(start_rank))
 }
 
 fn start(init: &Init, chain: &Chain) -> Result<(Start, Vec<FileRecord>)> {

@@ -6,7 +6,7 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use metastate::Mat;
 use metastate::solve::Factors;
-use metastate::verify::{Reported, Witness, compare, recompute};
+use metastate::verify::{Reported, compare, recompute};
 use metastate::{Chain, Operator};
 use metastate_report::{LedgerRecord, Loaded, Summary, Zones, hash, number};
 use serde::Serialize;
@@ -133,14 +133,13 @@ pub fn recheck(folder: &Path, result: &Loaded, fit: &FitArgs, data: &data::Loade
     checks.same("lambda", summary.lambda, lambda);
     checks.same("lambda_max", summary.lambda_max.unwrap_or(f64::NAN), lambda_max);
     let truth = fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
-    let (a, b, mu) = &result.witness;
     let found = recompute(
         chain.p(),
         chain.weights(),
         summary.lambda,
         &result.factors.u,
         &result.factors.v,
-        Some(Witness { a, b, mu }),
+        Some(result.witness.for_checking()),
         truth.as_ref().map(|(p, _)| p.as_ref()),
         summary.seed,
     )
@@ -217,8 +216,8 @@ fn reported(s: &Summary) -> Reported {
         rel_le2: Some(s.errors.rel_le2),
         ge: Some(s.errors.ge),
         rel_dg: Some(s.errors.rel_dg),
-        lower_bound: Some(s.lower_bound),
-        certified_gap: Some(s.errors.certified_gap),
+        lower_bound: s.lower_bound,
+        certified_gap: s.errors.certified_gap,
         rel_re: s.errors.rel_re,
         rel_se: s.errors.rel_se,
     }

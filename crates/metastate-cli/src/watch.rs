@@ -58,7 +58,7 @@ impl Trace {
             sweep: p.sweep,
             rank: p.rank,
             objective: p.objective.is_finite().then_some(p.objective),
-            bound: p.lower_bound,
+            bound: p.steering.guess(),
             kkt: p.local.map(|l| l.worst()),
         });
         if self.points.len() == 2 * KEPT_POINTS {

@@ -15,6 +15,10 @@ from metastate import _options
 SAME_BYTES = ["factors.npz", "certificate.npz", "states.csv", "states.parquet", "metastates.csv", "latent.csv", "zones.csv"]
 
 
+# Parameters whose defaults depend on as_in_paper.
+AS_IN_PAPER = {"max_rank", "solver", "stop", "init"}
+
+
 def assert_same(result, folder, tmp_path, names=SAME_BYTES):
     mine = result.save(tmp_path / "python")
     for name in names:
@@ -53,6 +57,32 @@ def test_transition_matrix(command, tmp_path):
     np.save(tmp_path / "P.npy", p)
     command("fit", tmp_path / "P.npy", "--as", "matrix", "--lambda-ratio", 0.2, "--out", tmp_path / "out")
     assert_same(ms.fit(p, kind="matrix", lambda_ratio=0.2), tmp_path / "out", tmp_path)
+
+
+def test_transition_matrix_refitted_by_likelihood(command, tmp_path):
+    p = ms.simulate("planted", states=40, rank=3).P
+    np.save(tmp_path / "P.npy", p)
+    words = ["--as", "matrix", "--lambda-ratio", 0.2, "--refit", "likelihood", "--prior", 0.1]
+    command("fit", tmp_path / "P.npy", *words, "--out", tmp_path / "out")
+    result = ms.fit(p, kind="matrix", lambda_ratio=0.2, refit="likelihood", prior=0.1)
+    assert_same(result, tmp_path / "out", tmp_path, [*SAME_BYTES, "refit.npz"])
+    assert result.summary["refit"]["prior"] == 0.1
+    with pytest.raises(ValueError, match="give --prior"):
+        ms.fit(p, kind="matrix", lambda_ratio=0.2, refit="likelihood")
+
+
+def test_as_in_paper(counts, command, tmp_path):
+    sp.save_npz(tmp_path / "counts.npz", counts)
+    command("fit", tmp_path / "counts.npz", "--lambda-ratio", 0.2, "--as-in-paper", "--seed", 2, "--out", tmp_path / "out")
+    result = ms.fit(counts, lambda_ratio=0.2, as_in_paper=True, seed=2)
+    assert_same(result, tmp_path / "out", tmp_path)
+    said = result.summary["settings"]["fit"]
+    assert (said["solver"], said["stop"], said["init"], said["max_rank"]) == ("palm-bb", "exact", "random", 300)
+    plain = ms.fit(counts, lambda_ratio=0.2, seed=2).summary["settings"]["fit"]
+    assert (plain["solver"], plain["stop"], plain["init"], plain["max_rank"]) == ("fast", "certificate", "spectral", 50)
+    for contradiction in ({"solver": "fast"}, {"init": "spectral"}, {"redundancy_relative": 1e-3}, {"tolerance": 1e-7}):
+        with pytest.raises(ValueError, match="contradicts --as-in-paper"):
+            ms.fit(counts, lambda_ratio=0.2, as_in_paper=True, **contradiction)
 
 
 def test_trips_with_coordinates(command, tmp_path):
@@ -97,7 +127,8 @@ def test_options_have_one_place():
             continue
         default = command[_options.option_name(name)]["default"]
         typed = _options.words({name: parameter.default})
-        if default is None:
+        # None is left to the command, which has other defaults as in the paper.
+        if default is None or name in AS_IN_PAPER:
             assert typed == [], name
         else:
             ((_, value),) = [w.split("=", 1) for w in typed]

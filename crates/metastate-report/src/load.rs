@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metastate::Mat;
+use metastate::proof::Witness;
 use metastate::solve::Factors;
 
 use crate::error::{Result, damaged, reading};
@@ -23,8 +23,8 @@ pub struct Loaded {
     pub refit: Option<Factors>,
     /// Share of each state.
     pub xi: Vec<f64>,
-    /// The dual point: left factor, right factor, multipliers.
-    pub witness: (Mat, Mat, Vec<f64>),
+    /// The dual point behind the bound.
+    pub witness: Witness,
     /// `states.csv`, header included.
     pub states: Vec<Vec<String>>,
     /// `latent.csv`, header included.
@@ -44,7 +44,7 @@ pub fn load(folder: &Path) -> Result<Loaded> {
         return Err(damaged(&path, format!("has the schema `{}`; this version reads `{SCHEMA}`", summary.schema)));
     }
     let [u, v, xi] = arrays(&folder.join("factors.npz"), ["U", "V", "xi"])?;
-    let [a, b, mu] = arrays(&folder.join("certificate.npz"), ["a", "b", "mu"])?;
+    let [a, b, mu, left, right, excess] = arrays(&folder.join("certificate.npz"), ["a", "b", "mu", "left", "right", "excess"])?;
     let matrix = |array: Array, file: &str| {
         let name = array.name.clone();
         array.into_matrix().ok_or_else(|| damaged(&folder.join(file), format!("holds an array `{name}` that is no matrix")))
@@ -61,7 +61,14 @@ pub fn load(folder: &Path) -> Result<Loaded> {
         factors: Factors { u: matrix(u, "factors.npz")?, v: matrix(v, "factors.npz")? },
         refit: load_refit(&folder.join("refit.npz"))?,
         xi: xi.data,
-        witness: (matrix(a, "certificate.npz")?, matrix(b, "certificate.npz")?, mu.data),
+        witness: Witness {
+            a: matrix(a, "certificate.npz")?,
+            b: matrix(b, "certificate.npz")?,
+            mu: mu.data,
+            left: matrix(left, "certificate.npz")?,
+            right: matrix(right, "certificate.npz")?,
+            excess: excess.data,
+        },
         states: table(&folder.join("states.csv"))?,
         latent: table(&folder.join("latent.csv"))?,
         metastates: table(&folder.join("metastates.csv"))?,

@@ -60,7 +60,7 @@ fn convergence(extras: &Extras) -> Option<String> {
     let seen = || extras.trace.iter().filter_map(|t| t.objective.map(|f| (t, f)));
     let points: Vec<(f64, f64, f64)> = seen().map(|(t, f)| (t.t, ((f - t.bound) / f).max(1e-15), 0.0)).collect();
     let ranks: Vec<(f64, f64)> = seen().map(|(t, _)| (t.t, t.rank as f64)).collect();
-    let (x, y) = (Axis { name: "seconds", log: false }, Axis { name: "gap to the bound while solving", log: true });
+    let (x, y) = (Axis { name: "seconds", log: false }, Axis { name: "estimated gap while solving", log: true });
     Chart { title: "Convergence", x, y, points: &points, spans: &[], line: true, steps: Some(("rank", &ranks)), marked: None }.svg()
 }
 

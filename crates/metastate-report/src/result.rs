@@ -5,6 +5,7 @@ use std::path::Path;
 use metastate::Label;
 use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::{Mat, thin};
+use metastate::proof::Witness;
 use metastate::solve::Factors;
 
 use crate::error::{Result, damaged, writing};
@@ -36,12 +37,8 @@ pub struct FitResult<'a> {
     pub partition: &'a Partition,
     /// What moves between them.
     pub flows: &'a ZoneFlows,
-    /// The dual point behind the bound: its left factor,
-    pub witness_a: &'a Mat,
-    /// its right factor,
-    pub witness_b: &'a Mat,
-    /// and its multipliers.
-    pub witness_mu: &'a [f64],
+    /// The dual point behind the bound.
+    pub witness: &'a Witness,
     /// Further files, by name.
     pub extra: &'a [(&'static str, Vec<u8>)],
 }
@@ -82,7 +79,15 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     };
     let factors = [Array::matrix("U", &result.factors.u), Array::matrix("V", &result.factors.v), Array::list("xi", result.xi)];
     put("factors.npz", &npz_bytes(&factors).map_err(writing(place))?)?;
-    let witness = [Array::matrix("a", result.witness_a), Array::matrix("b", result.witness_b), Array::list("mu", result.witness_mu)];
+    let w = result.witness;
+    let witness = [
+        Array::matrix("a", &w.a),
+        Array::matrix("b", &w.b),
+        Array::list("mu", &w.mu),
+        Array::matrix("left", &w.left),
+        Array::matrix("right", &w.right),
+        Array::list("excess", &w.excess),
+    ];
     put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
     put("states.csv", tables::states(result).as_bytes())?;
     put("states.parquet", &parquet_table::states(result).map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;

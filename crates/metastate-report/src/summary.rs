@@ -25,9 +25,13 @@ pub struct Summary {
     pub objective: f64,
     pub fidelity: f64,
     pub regularizer: f64,
-    pub lower_bound: f64,
-    /// What the bound rests on.
+    /// The lower bound that is proven; null where nothing was.
+    pub lower_bound: Option<f64>,
+    /// How it was proven (`low-rank`, `cholesky`, `lanczos`, `trivial`), or `not proven`.
     pub bound_proof: String,
+    /// The probability that a proof by random starts does not hold; null where the proof is certain.
+    #[serde(default)]
+    pub bound_failure_probability: Option<f64>,
     pub errors: ErrorMeasures,
     pub seconds: BTreeMap<String, f64>,
     /// Sweeps of the local solver.
@@ -73,21 +77,23 @@ pub struct ErrorMeasures {
     pub rel_le2: f64,
     pub ge: f64,
     pub rel_dg: f64,
-    pub certified_gap: f64,
+    /// Null where nothing was proven.
+    pub certified_gap: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rel_re: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rel_se: Option<f64>,
 }
 
-impl From<&metastate::solve::Errors> for ErrorMeasures {
-    fn from(e: &metastate::solve::Errors) -> Self {
+impl From<&metastate::solve::Solution> for ErrorMeasures {
+    fn from(s: &metastate::solve::Solution) -> Self {
+        let e = &s.errors;
         ErrorMeasures {
             rel_le1: e.rel_le1,
             rel_le2: e.rel_le2,
             ge: e.ge,
             rel_dg: e.rel_dg,
-            certified_gap: e.certified_gap,
+            certified_gap: s.certified_gap(),
             rel_re: e.rel_re,
             rel_se: e.rel_se,
         }

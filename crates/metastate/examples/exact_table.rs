@@ -64,7 +64,7 @@ fn main() -> metastate::Result<()> {
                     e.rel_le2,
                     e.ge,
                     e.rel_dg,
-                    e.certified_gap,
+                    solution.certified_gap().unwrap_or(f64::NAN),
                     solution.sweeps,
                     solution.status.as_str(),
                 );

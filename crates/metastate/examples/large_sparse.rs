@@ -21,14 +21,14 @@ impl Observer for Log {
                 p.rank,
                 p.sweep,
                 p.objective,
-                p.gap()
+                p.steering.gap(p.objective)
             );
         }
         Control::Continue
     }
 
     fn event(&mut self, event: &Event, p: &Progress) {
-        println!("  {:7.2} s  {event:?}, lower bound {:.5e}, {}", self.0.elapsed().as_secs_f64(), p.lower_bound, peak_memory());
+        println!("  {:7.2} s  {event:?}, lower bound {:.5e}, {}", self.0.elapsed().as_secs_f64(), p.steering.guess(), peak_memory());
     }
 }
 
@@ -64,7 +64,7 @@ fn main() -> metastate::Result<()> {
         solution.rank(),
         solution.sweeps,
         solution.errors,
-        solution.bound
+        solution.proof
     );
 
     let hard: Vec<usize> = (0..chain.states())

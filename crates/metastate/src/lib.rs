@@ -21,6 +21,7 @@ pub mod error;
 mod graph;
 pub mod ledger;
 pub mod linalg;
+pub mod proof;
 pub mod simulate;
 pub mod solve;
 pub mod verify;
@@ -30,6 +31,7 @@ pub use counts::{Connectivity, CountMode, Counts, Folds, Label, StateClass, Stat
 pub use error::{Error, Result};
 pub use ledger::{Ledger, LedgerEntry, LedgerUnit};
 pub use linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};
+pub use proof::Proven;
 
 /// The example of the README, compiled and run with the tests.
 #[cfg(doctest)]

@@ -53,7 +53,7 @@ fn bounds_stay_below_the_relaxation_and_a_good_witness_reaches_it() {
             let a = Mat::from_fn(d, d, |i, j| relaxed.x[(i, j)]);
             let b = Mat::from_fn(d, d, |i, j| if i == j { 1.0 } else { 0.0 });
             let (u, v) = stream.factors(d, 2);
-            let witness = Witness { a: &a, b: &b, mu: &relaxed.mu };
+            let witness = Witness { a: &a, b: &b, mu: &relaxed.mu, clip: None };
             let found = recompute(&operator, &weights, lambda, &u, &v, Some(witness), None, 1).unwrap();
             assert!(found.lower_bound <= relaxed.upper * (1.0 + 1e-12));
             assert!(found.lower_bound >= relaxed.lower * (1.0 - 1e-9), "{} < {}", found.lower_bound, relaxed.lower);

@@ -22,7 +22,7 @@ fn the_relaxation_lies_between_bound_and_objective() {
             let problem = Problem::new(&operator, &weights, lambda).unwrap();
             let settings = Settings { stop: StopRule::Certificate { gap: 1e-6 }, max_rank: 20, max_sweeps: 1000, ..Settings::default() };
             let solution = solved(&problem, &settings);
-            let (bound, objective) = (solution.bound.value, solution.objective.value);
+            let (bound, objective) = (solution.proof.as_ref().map_or(f64::NAN, |p| p.lower_bound()), solution.objective.value);
             println!(
                 "instance {instance}, lambda {lambda}: bound {:.1e} below L, objective {:.1e} above L, rank {}, {}",
                 1.0 - bound / relaxed.upper,

@@ -197,7 +197,7 @@ fn a_bound_from_one_point_holds_at_all_others() {
             let (u, v) = stream.factors(d, 1 + k % 6);
             let (a, b) = stream.factors(d, 3);
             let mu: Vec<f64> = (0..d).map(|_| lambda * (stream.next() - 0.5)).collect();
-            let witness = (k % 2 == 0).then_some(Witness { a: &a, b: &b, mu: &mu });
+            let witness = (k % 2 == 0).then_some(Witness { a: &a, b: &b, mu: &mu, clip: None });
             let found = recompute(&p, &xi, lambda, &u, &v, witness, None, k as u64).unwrap();
             bounds.push(found.lower_bound);
             objectives.push(found.objective);
@@ -385,7 +385,7 @@ fn wrong_input_is_refused_by_name() {
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(code(&p, &xi, lambda, &u, &v, None, None), Err("E-SETTING"));
     }
-    let witness = |mu| Some(Witness { a: &u, b: &v, mu });
+    let witness = |mu| Some(Witness { a: &u, b: &v, mu, clip: None });
     assert_eq!(code(&p, &xi, 0.1, &u, &v, witness(&xi[1..]), None), Err("E-DATA-SIZE"));
     assert_eq!(code(&p, &xi, 0.1, &u, &v, witness(&[f64::NAN; 6]), None), Err("E-DATA-NOT-FINITE"));
     assert_eq!(code(&p, &[1.0, 1.0, -1.0, 1.0, 1.0, 1.0], 0.1, &u, &v, None, None), Err("E-DATA-NEGATIVE"));

@@ -3,7 +3,7 @@
 use super::Page;
 use crate::Result;
 use crate::exact::ExactResult;
-use crate::numbers::{deviation, rough, short, told};
+use crate::numbers::{deviation, proven, rough, short, told};
 use crate::paper::{EXACT, EXACT_SPECTRUM, Exact};
 use crate::plan::{Cell, Variant, exact_rows, exact_start, exact_variants};
 use crate::run::Asked;
@@ -80,7 +80,7 @@ fn ours(lambda: f64, name: &str, x: &ExactResult, paper: Option<&Exact>) -> Vec<
         vec![rough(lambda), format!("{name}{cycle}"), rank, format!("{:.4e}", s.objective), against(s.objective, |p| p.objective)];
     row.extend([short(s.rel_re), against(s.rel_re, |p| p.rel_re)]);
     row.extend(s.errors.map(rough));
-    row.extend([rough(s.certified), format!("{:.2}", s.seconds)]);
+    row.extend([proven(s.proven), format!("{:.2}", s.seconds)]);
     row
 }
 
@@ -156,7 +156,7 @@ fn causes(page: &mut Page, asked: &Asked, store: &Store, far: &[String]) -> Resu
         }
         for (name, x) in all {
             if let Some(s) = x.map(|x| x.solved) {
-                let numbers = [s.errors[0].max(s.errors[1]), s.errors[2], s.certified].map(rough);
+                let numbers = [rough(s.errors[0].max(s.errors[1])), rough(s.errors[2]), proven(s.proven)];
                 let mut row =
                     vec![format!("{d}, {lambda:.0e}"), name.into(), s.rank.to_string(), format!("{:.6e}", s.objective), short(s.rel_re)];
                 row.extend(numbers);

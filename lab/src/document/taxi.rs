@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::Result;
-use crate::numbers::{rough, short};
+use crate::numbers::{proven, rough, short};
 use crate::plan::{Cell, taxi_ratios};
 use crate::run::Asked;
 use crate::store::Store;
@@ -36,7 +36,7 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
                 format!("{:.3}", x.coherence[1]),
                 format!("{:.3} ({})", x.coherence[2], x.prior),
                 rough(s.errors[2]),
-                rough(s.certified),
+                proven(s.proven),
             ]);
             facts = Some(x.facts.clone());
             maps.push((file, x));
@@ -68,7 +68,7 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
                 d.prior,
                 short(d.solved.lambda),
                 d.solved.lambda / d.lambda_max,
-                rough(d.solved.certified),
+                d.solved.proven.map_or_else(|| "not proven".into(), rough),
                 d.solved.status,
                 d.held_out[0],
                 d.held_out[1],

@@ -43,7 +43,7 @@ const TEXTS: [(&str, &str); TRAPS] = [
     ),
     (
         "λ* and the number of columns (ours, not among the eight)",
-        "The relaxation that stands for the convex problem in the paths above, beside nonnegative factors grown until their gap is certified, and beside the solution held at rank r:",
+        "The relaxation that stands for the convex problem in the paths above, beside nonnegative factors grown until their gap is 3e-4 by the bound that steers them (in parentheses their rank and what was then proven; a dash where nothing was), and beside the solution held at rank r:",
     ),
     (
         "Where redundant columns are sought (ours, not among the eight)",

@@ -20,14 +20,22 @@ pub struct FitArgs {
     /// Meta-states to start with; by default as many as the relaxation has
     #[arg(long, value_name = "N")]
     pub start_rank: Option<usize>,
-    /// Never more meta-states than this
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// Never more meta-states than this; 300 with --as-in-paper
+    #[arg(long, value_name = "N", default_value_t = 50, default_value_if("as_in_paper", "true", "300"))]
     pub max_rank: usize,
-    /// Local solver
-    #[arg(long, value_enum, default_value = "fast")]
+    /// Solve as the paper does: PALM with Barzilai-Borwein steps from a random start of --start-rank meta-states (a tenth of the states unless
+    /// given, at most 300), local solves that end when F falls by less than 1e-3 over 30 steps, one meta-state appended at a time for a decrease
+    /// of 1e-5, meta-states merged below an absolute threshold (5e-5 unless --redundancy-absolute is given), exact rule at 1e-3 (--gap) unless
+    /// --stop is given. Slower and further from the optimum than the default. The paper does not say what ends a cycle of appending and
+    /// merging: it ends after 20,000 sweeps, or at --time-limit
+    #[arg(long)]
+    #[serde(default)]
+    pub as_in_paper: bool,
+    /// Local solver; palm-bb with --as-in-paper
+    #[arg(long, value_enum, default_value = "fast", default_value_if("as_in_paper", "true", "palm-bb"))]
     pub solver: SolverKind,
-    /// When to stop: at a certified gap, or by one of the paper's two rules
-    #[arg(long, value_enum, default_value = "certificate")]
+    /// When to stop: at a certified gap, or by one of the paper's two rules; exact with --as-in-paper
+    #[arg(long, value_enum, default_value = "certificate", default_value_if("as_in_paper", "true", "exact"))]
     pub stop: StopKind,
     /// KKT residual to reach
     #[arg(long, value_name = "X", default_value_t = 1e-5)]
@@ -38,7 +46,7 @@ pub struct FitArgs {
     /// Merge meta-states that are this close, relative to the data (1e-4 unless given)
     #[arg(long, value_name = "X", conflicts_with = "redundancy_absolute")]
     pub redundancy_relative: Option<f64>,
-    /// Merge meta-states that are this close, as it is
+    /// Merge meta-states that are this close, as it is (5e-5 with --as-in-paper)
     #[arg(long, value_name = "X")]
     pub redundancy_absolute: Option<f64>,
     /// What the weight of a state counts
@@ -47,8 +55,8 @@ pub struct FitArgs {
     /// Power of the weights in the objective: 1 as in the paper, 0.5 counts every transition once, 0 every state
     #[arg(long, value_name = "1|0.5|0", value_parser = ["1", "0.5", "0"], default_value = "1")]
     pub weight_power: String,
-    /// Where to start: random, spectral, or the folder of an earlier result
-    #[arg(long, value_name = "random|spectral|RESULT", default_value = "spectral")]
+    /// Where to start: random, spectral, or the folder of an earlier result; random with --as-in-paper
+    #[arg(long, value_name = "random|spectral|RESULT", default_value = "spectral", default_value_if("as_in_paper", "true", "random"))]
     pub init: Init,
     /// The true transition matrix, or its two factors, for the recovery error
     #[arg(long, value_name = "P.npy|U.npy,V.npy")]
@@ -61,7 +69,9 @@ pub struct FitArgs {
     /// none
     #[arg(long, value_enum)]
     pub refit: Option<RefitKind>,
-    /// Transitions that the prior of the likelihood refit adds to every state; chosen on held-out data without it
+    /// Transitions that the prior of the likelihood refit adds to every state; chosen on held-out data without it. A transition matrix has no
+    /// transitions to hold out, so there it must be given: its rows count as one transition a state on average (state i as xi_i times the number
+    /// of states), and C is in that unit
     #[arg(long, value_name = "C")]
     #[serde(default)]
     pub prior: Option<f64>,
@@ -283,6 +293,7 @@ impl FitArgs {
             lambda_ratio: Some(ratio),
             start_rank: None,
             max_rank: 50,
+            as_in_paper: false,
             solver: SolverKind::Fast,
             stop: StopKind::Certificate,
             tolerance: 1e-5,

@@ -35,9 +35,16 @@ class StateAggregation:
     lambda_ratio : float, optional
         The same as a share of lambda_max, above which one meta-state is best.
     start_rank, max_rank : int
-        Meta-states to start with (by default as many as the relaxation has), and never more than.
-    solver : {"fast", "palm-bb", "palm-lipschitz"}
-    stop : {"certificate", "exact", "early"}
+        Meta-states to start with (by default as many as the relaxation has), and never more than (50 unless given).
+    as_in_paper : bool
+        Solve as the paper does: PALM with Barzilai-Borwein steps from a random start of `start_rank` meta-states (a tenth of the states unless
+        given, at most 300), the paper's local rule (30 steps, 1e-3), one meta-state appended at a time for a decrease of 1e-5, an absolute
+        threshold of redundancy (5e-5 unless given), the exact rule at 1e-3 unless `stop` is given, never more than 300 meta-states. What
+        contradicts it is refused.
+    solver : {"fast", "palm-bb", "palm-lipschitz"}, optional
+        "fast" unless given; "palm-bb" as in the paper.
+    stop : {"certificate", "exact", "early"}, optional
+        "certificate" unless given; "exact" as in the paper.
     tolerance, gap : float
         KKT residual and certified gap to reach.
     redundancy_relative, redundancy_absolute : float, optional
@@ -45,7 +52,8 @@ class StateAggregation:
     weights_by : {"departures", "arrivals"}
     weight_power : {1, 0.5, 0}
         Power of the weights in the objective: 1 as in the paper, 0.5 counts every transition once, 0 every state.
-    init : {"spectral", "random"} or the folder of a result
+    init : {"spectral", "random"} or the folder of a result, optional
+        "spectral" unless given; "random" as in the paper.
     truth : str, optional
         File with the true P, or "U.npy,V.npy", for the recovery error.
     clusters : {"rank", "membership"} or int, optional
@@ -54,7 +62,8 @@ class StateAggregation:
     refit : {"none", "least-squares", "likelihood"}, optional
         Fit once more at the rank found, without the price. Unless given, by likelihood where lambda is chosen, else not at all.
     prior, folds, points, floor, bootstrap
-        For what is chosen on held-out data, the path, and intervals of the memberships.
+        For what is chosen on held-out data, the path, and intervals of the memberships. The prior counts transitions a state; for a
+        transition matrix, where it must be given for a likelihood refit, its unit is what a state weighs on average.
     time_limit : float, optional
         Seconds after which the best point so far is taken.
     kind : {"trips", "trajectories", "counts", "matrix"}, optional
@@ -107,16 +116,17 @@ class StateAggregation:
         *,
         lambda_ratio: float | None = None,
         start_rank: int | None = None,
-        max_rank: int = 50,
-        solver: str = "fast",
-        stop: str = "certificate",
+        max_rank: int | None = None,
+        as_in_paper: bool = False,
+        solver: str | None = None,
+        stop: str | None = None,
         tolerance: float = 1e-5,
         gap: float = 1e-3,
         redundancy_relative: float | None = None,
         redundancy_absolute: float | None = None,
         weights_by: str = "departures",
         weight_power: float = 1,
-        init: str | PathLike[str] = "spectral",
+        init: str | PathLike[str] | None = None,
         truth: str | None = None,
         clusters: int | str | None = None,
         refit: str | None = None,
@@ -153,6 +163,7 @@ class StateAggregation:
         self.lambda_ratio = lambda_ratio
         self.start_rank = start_rank
         self.max_rank = max_rank
+        self.as_in_paper = as_in_paper
         self.solver = solver
         self.stop = stop
         self.tolerance = tolerance

@@ -40,6 +40,11 @@ class Frozen:
         raise AttributeError(f"results are frozen: {name} cannot be deleted")
 
 
+def _gap_in_words(certificate: Mapping[str, Any]) -> str:
+    gap = certificate["certified_gap"]
+    return "gap not proven" if gap is None else f"certified gap {gap:.1e}"
+
+
 class Result(Frozen):
     """The meta-states behind a chain, with the certificate of how good they are.
 
@@ -254,7 +259,7 @@ class Result(Frozen):
     def __repr__(self) -> str:
         c = self.certificate
         return (
-            f"<metastate.Result: {self.rank} meta-states behind {len(self.states)} states, {c['status']}, certified gap {c['certified_gap']:.1e}>"
+            f"<metastate.Result: {self.rank} meta-states behind {len(self.states)} states, {c['status']}, {_gap_in_words(c)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -263,7 +268,7 @@ class Result(Frozen):
         sizes = np.bincount(self.labels, minlength=self.rank)
         head = (
             f"<b>{self.rank} meta-states</b> behind {len(self.states)} states: <b>{html.escape(c['status'])}</b>, "
-            f"certified gap {c['certified_gap']:.2e}, &lambda; = {self.lam:.4g}"
+            f"{_gap_in_words(c)}, &lambda; = {self.lam:.4g}"
         )
         rows = "".join(
             f"<tr><td>{k + 1}</td><td>{100 * mass[k]:.1f} %</td><td>{sizes[k]}</td><td>{100 * self.latent_chain[k, k]:.1f} %</td>"

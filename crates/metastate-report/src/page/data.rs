@@ -30,10 +30,14 @@ pub fn sentence(summary: &Summary, result: &FitResult) -> String {
 
 /// The status in plain words.
 fn verdict(summary: &Summary) -> String {
-    let gap = summary.errors.certified_gap.max(0.0);
-    let share = if gap < 5e-5 { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
-    let proof =
-        format!("No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven.");
+    let proof = match summary.errors.certified_gap {
+        Some(gap) => {
+            let share = if gap < 5e-5 { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
+            let how = proof_in_words(summary);
+            format!("No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how}).")
+        }
+        None => "How far it is from the best possible objective was not proven.".to_owned(),
+    };
     let why = match summary.status.as_str() {
         "certified" => return format!("{proof} The answer is optimal up to that gap."),
         "rank-cap" => {
@@ -46,6 +50,17 @@ fn verdict(summary: &Summary) -> String {
         _ => "The solver was interrupted.",
     };
     format!("{why} {proof}")
+}
+
+/// How the bound was proven.
+fn proof_in_words(summary: &Summary) -> String {
+    match (summary.bound_proof.as_str(), summary.bound_failure_probability) {
+        ("low-rank", _) => "all singular values of the dual point are known, because the matrix has low rank".to_owned(),
+        ("cholesky", _) => "by a Cholesky factorisation".to_owned(),
+        ("lanczos", Some(p)) => format!("by Lanczos iterations from random starts; the probability that this fails is at most {p:.0e}"),
+        ("trivial", _) => "zero is a lower bound of every objective; nothing better could be proven".to_owned(),
+        (other, _) => other.to_owned(),
+    }
 }
 
 /// Everything that the script reads.

@@ -35,6 +35,7 @@ pub struct TracePoint {
     pub sweep: usize,
     pub rank: usize,
     pub objective: Option<f64>,
+    /// The bound that the solver steered by, an estimate.
     pub bound: f64,
     /// The worse of the two local errors.
     pub kkt: Option<f64>,
@@ -79,7 +80,8 @@ pub struct PathPoint {
     pub lambda: f64,
     pub rank: usize,
     pub objective: f64,
-    pub gap: f64,
+    /// Null where nothing was proven.
+    pub gap: Option<f64>,
     /// Held-out log-likelihood a transition and its standard error.
     pub score: Option<f64>,
     pub se: Option<f64>,

@@ -12,7 +12,14 @@ pub type Lane = [f64; LANES];
 
 /// Projects a vector, in place, onto the simplex; `tau` is the starting guess and returns the threshold found.
 pub fn project(y: &mut [f64], tau: &mut f64) {
-    let mut t = *tau;
+    *tau = threshold(y, *tau);
+    cut(y, *tau);
+    normalise(y);
+}
+
+/// The tau with `sum [y - tau]_+ = 1`, from a guess.
+pub fn threshold(y: &[f64], guess: f64) -> f64 {
+    let mut t = guess;
     // A guess at or above the largest entry has no slope: fall back to the one bound that always lies left of the root.
     let (mut sum, mut count) = above(y, t);
     if count == 0.0 {
@@ -32,9 +39,7 @@ pub fn project(y: &mut [f64], tau: &mut f64) {
             break;
         }
     }
-    *tau = t;
-    cut(y, t);
-    normalise(y);
+    t
 }
 
 /// Rounding leaves the sum at `1 + O(1e-16 n)`; feasibility is worth one more pass.

@@ -1,7 +1,6 @@
 //! The paper's Algorithm 1: solve locally, remove redundant columns, check globally, append columns, and again; with the
 //! relaxation in front of it, which supplies the start and the lower bound, and the certificate behind it.
 
-use super::certificate::{DualBound, dual_bound};
 use super::errors;
 use super::grow::{self, Append, Search};
 use super::kkt::{LocalErrors, Products, multiplier_and_errors};
@@ -13,8 +12,10 @@ use super::settings::{LocalStop, Redundancy, Settings, Solver, Start, StopRule};
 use super::shrink;
 use super::solution::{Errors, Solution, Status};
 use super::start;
+use super::steer::{self, Steering};
 use crate::error::Result;
 use crate::linalg::{Mat, thin};
+use crate::proof::{self, Candidate, Proven, Witness};
 
 /// Sweeps after which the local solver forgets its history, so that a run can be taken up there bit for bit.
 const SAFE_INTERVAL: usize = 250;
@@ -39,6 +40,8 @@ const ACCELERATION_MEMORY: usize = 8;
 const RELAXATION_RANK: usize = 16;
 /// Singular values of the relaxation's X below this share of the largest do not become columns at the start.
 const WORTH_A_COLUMN: f64 = 1e-2;
+/// Up to this number of states both dual points are proven; beyond, the solution's own only where it promises more.
+const BOTH_POINTS: usize = 400;
 /// Removing columns may raise F by this share before any column was appended.
 const RISE_BEFORE_GROWTH: f64 = 1e-6;
 
@@ -49,8 +52,10 @@ pub struct Snapshot {
     pub factors: Factors,
     /// The relaxation behind the bound.
     pub relaxation: Relaxation,
-    /// The bound.
-    pub bound: DualBound,
+    /// The bound that the run steers by: a guess, or what was proven of the relaxation (see `proved`).
+    pub bound: Steering,
+    /// Whether the relaxation's bound was proven. It replaces the guess, and the run goes on where it turned out too low.
+    pub proved: bool,
     /// Local solves so far.
     pub round: usize,
     /// Sweeps so far.
@@ -70,7 +75,7 @@ pub struct Snapshot {
 /// Solves the problem. Never converging is no error: see [`Status`].
 pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
     settings.check(problem.states())?;
-    let mut stop = None;
+    let mut stop: Option<Ended> = None;
     let state = begin(problem, settings, observer, &mut stop);
     Ok(Run::new(problem, settings, observer, state, stop).into_solution())
 }
@@ -83,7 +88,7 @@ pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observ
 }
 
 /// The relaxation, then the first point.
-fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, stop: &mut Option<Status>) -> Snapshot {
+fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, stop: &mut Option<Ended>) -> Snapshot {
     let d = problem.states();
     let relax_rank = settings.start_rank.unwrap_or(0).clamp(RELAXATION_RANK, 64).min(d);
     let first = match &settings.start {
@@ -91,19 +96,18 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
         _ => relaxation::random_row_space(problem, relax_rank, settings.seed),
     };
     let cap = (settings.max_rank + RELAXATION_RANK).min(d);
-    let effort = settings.certificate.steering();
     let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
-    let solved = relaxation::solve(problem, first, cap, precision, &effort, |rank, lower_bound| {
-        let progress = Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, lower_bound };
+    let solved = relaxation::solve(problem, first, cap, precision, settings.certificate.seed, |rank, steering| {
+        let progress = Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, steering };
         observer.event(&Event::Bounded { rank }, &progress);
         match observer.progress(&progress) {
             Control::Continue => true,
             Control::Interrupt => {
-                *stop = Some(Status::Interrupted);
+                *stop = Some(Ended::Interrupted);
                 false
             }
             Control::TimeUp => {
-                *stop = Some(Status::TimeLimit);
+                *stop = Some(Ended::TimeLimit);
                 false
             }
         }
@@ -122,23 +126,61 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
             }
         }
     };
-    let coarse = settings.tolerance.max(COARSE_TOLERANCE);
-    Snapshot { factors, relaxation, bound, round: 0, sweeps: 0, polishing: false, coarse, grown: false, solving: true, values: Vec::new() }
+    Snapshot {
+        factors,
+        relaxation,
+        bound,
+        proved: false,
+        round: 0,
+        sweeps: 0,
+        polishing: false,
+        coarse: settings.tolerance.max(COARSE_TOLERANCE),
+        grown: false,
+        solving: true,
+        values: Vec::new(),
+    }
 }
 
 /// When not even the relaxation can be handled (numbers beyond the range of f64): zero is a lower bound of F.
-fn trivial_bound(problem: &Problem) -> (Relaxation, DualBound) {
+fn trivial_bound(problem: &Problem) -> (Relaxation, Steering) {
     let d = problem.states();
     let flat = Mat::from_fn(d, 1, |_, _| 1.0);
     let even = Mat::from_fn(d, 1, |_, _| 1.0 / d as f64);
     let relaxation = Relaxation { a: flat, b: even, mu: vec![0.0; d], spectrum: vec![1.0], value: f64::INFINITY };
-    let proof = super::certificate::Proof::LowRank;
-    (relaxation, DualBound { value: 0.0, norm_bound: 1.0, clipped: 0, proof })
+    (relaxation, Steering::new(0.0))
+}
+
+/// Why the loop ended. It becomes a [`Status`] only when the proof is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    GapReached,
+    Stationary,
+    Early,
+    RankCap,
+    IterationLimit,
+    TimeLimit,
+    Interrupted,
+}
+
+impl Ended {
+    /// The word for the result. *Certified* needs a proof of the gap that was asked for, whatever the loop believed.
+    fn status(self, rule: StopRule, gap: Option<f64>) -> Status {
+        let reached = matches!((rule, gap), (StopRule::Certificate { gap: asked }, Some(gap)) if gap <= asked);
+        match self {
+            Ended::Interrupted => Status::Interrupted,
+            Ended::TimeLimit => Status::TimeLimit,
+            _ if reached => Status::Certified,
+            Ended::GapReached | Ended::Stationary => Status::Stationary,
+            Ended::Early => Status::Early,
+            Ended::RankCap => Status::RankCap,
+            Ended::IterationLimit => Status::IterationLimit,
+        }
+    }
 }
 
 /// What the global check concluded.
 enum Verdict {
-    Stop(Status),
+    Stop(Ended),
     Polish,
     Grow(Vec<grow::Violation>),
 }
@@ -151,7 +193,9 @@ struct Run<'a> {
     state: Snapshot,
     value: f64,
     local: Option<LocalErrors>,
-    stop: Option<Status>,
+    stop: Option<Ended>,
+    /// What was proven of the relaxation's point.
+    proven: Option<(Proven, Witness)>,
 }
 
 impl<'a> Run<'a> {
@@ -160,7 +204,7 @@ impl<'a> Run<'a> {
         settings: &'a Settings,
         observer: &'a mut dyn Observer,
         mut state: Snapshot,
-        stop: Option<Status>,
+        stop: Option<Ended>,
     ) -> Self {
         let solver: Box<dyn LocalSolver> = match settings.solver {
             Solver::Fast => Box::new(Fast::new(ACCELERATION_MEMORY)),
@@ -170,7 +214,7 @@ impl<'a> Run<'a> {
         // The paper's local rule knows one precision only.
         state.polishing |= matches!(settings.local_stop, LocalStop::Decrease { .. });
         let value = problem.objective(&state.factors).value;
-        Run { problem, settings, observer, solver, state, value, local: None, stop }
+        Run { problem, settings, observer, solver, state, value, local: None, stop, proven: None }
     }
 
     /// Algorithm 1.
@@ -198,7 +242,7 @@ impl<'a> Run<'a> {
         self.observer.safe_point(&self.state);
         loop {
             if self.state.sweeps >= self.settings.max_sweeps {
-                self.stop.get_or_insert(Status::IterationLimit);
+                self.stop.get_or_insert(Ended::IterationLimit);
                 self.solver.settle(&mut self.state.factors);
                 return;
             }
@@ -261,7 +305,7 @@ impl<'a> Run<'a> {
     }
 
     fn gap_reached(&self) -> bool {
-        matches!(self.settings.stop, StopRule::Certificate { gap } if self.value - self.state.bound.value <= gap * self.value)
+        matches!(self.settings.stop, StopRule::Certificate { gap } if self.state.bound.gap(self.value) <= gap)
     }
 
     /// Whether more sweeps at this rank are not worth their time: see the constants. A polish that has not reached the
@@ -269,7 +313,7 @@ impl<'a> Run<'a> {
     fn stalled(&self) -> bool {
         let values = &self.state.values;
         let Some(then) = values.len().checked_sub(1 + STALL_WINDOW).map(|at| values[at]) else { return false };
-        let (gained, open) = (then - self.value, (self.value - self.state.bound.value).max(0.0));
+        let (gained, open) = (then - self.value, (self.value - self.state.bound.guess()).max(0.0));
         let share = match (self.state.polishing, self.gap_reached()) {
             (false, _) => SLOW_WHILE_GROWING,
             (true, true) => SLOW_WHILE_POLISHING,
@@ -311,37 +355,61 @@ impl<'a> Run<'a> {
         let (mu, local) = multiplier_and_errors(self.problem, x, &Products::at(self.problem, x));
         self.local = Some(local);
         let seed = self.settings.seed.wrapping_add(self.state.round as u64);
-        let done = |status| if self.state.polishing { Verdict::Stop(status) } else { Verdict::Polish };
+        let rank = x.rank();
+        let polishing = self.state.polishing;
+        let done = |ended| if polishing { Verdict::Stop(ended) } else { Verdict::Polish };
+        let reached = self.gap_reached() && (!polishing || self.gap_is_proven());
         match self.settings.stop {
-            StopRule::Certificate { .. } if self.gap_reached() => done(Status::Certified),
+            StopRule::Certificate { .. } if reached => done(Ended::GapReached),
             // At the rank limit nothing can be appended, whatever a search would find.
-            StopRule::Certificate { .. } if x.rank() >= self.settings.max_rank => done(Status::RankCap),
+            StopRule::Certificate { .. } if rank >= self.settings.max_rank => done(Ended::RankCap),
             StopRule::Early { directions } => {
-                let found = grow::probe(self.problem, x, &mu, directions, seed);
+                let found = grow::probe(self.problem, &self.state.factors, &mu, directions, seed);
                 self.tell(Event::Checked { support: found.value });
-                if found.value <= 1.0 { Verdict::Stop(Status::Early) } else { self.grow_by(vec![found]) }
+                if found.value <= 1.0 { done(Ended::Early) } else { self.grow_by(vec![found]) }
             }
             rule => {
                 let slack = if let StopRule::Exact { tolerance } = rule { tolerance } else { NOTHING_TO_APPEND };
-                let search = Search { starts: self.settings.ascent_starts, steps: grow::STEPS_TO_GROW, seed };
-                let (support, found) = grow::ascend(self.problem, x, &mu, &search, 1.0 + slack);
+                let search = Search { starts: self.settings.ascent_starts, steps: grow::STEPS_TO_GROW, seed, thorough: false };
+                let ascend = |search: &Search| grow::ascend(self.problem, &self.state.factors, &mu, search, 1.0 + slack);
+                let (mut support, mut found) = ascend(&search);
+                // Before the search is believed that nothing is there, it looks everywhere.
+                if found.is_empty() {
+                    (support, found) = ascend(&Search { thorough: true, ..search });
+                }
                 self.state.coarse = (0.1 * (support - 1.0)).clamp(self.settings.tolerance, COARSE_TOLERANCE.max(self.settings.tolerance));
                 self.tell(Event::Checked { support });
-                if found.is_empty() && self.state.polishing {
-                    Verdict::Stop(Status::Stationary)
-                } else if found.is_empty() {
-                    Verdict::Polish
-                } else {
-                    self.grow_by(found)
-                }
+                if found.is_empty() { done(Ended::Stationary) } else { self.grow_by(found) }
             }
         }
+    }
+
+    /// The guess says that the gap is reached: is it? What was proven takes the place of the guess, so that the run goes on from the truth.
+    fn gap_is_proven(&mut self) -> bool {
+        if !self.settings.certificate.prove {
+            return true;
+        }
+        if !self.state.proved {
+            let found = self.prove_relaxation();
+            self.state.bound = Steering::new(found);
+            self.state.proved = true;
+        }
+        self.gap_reached()
+    }
+
+    /// The bound that is proven of the relaxation's point; proven once.
+    fn prove_relaxation(&mut self) -> f64 {
+        let Relaxation { a, b, mu, .. } = &self.state.relaxation;
+        let candidate = Candidate { a, b, mu };
+        let (proven, _) =
+            self.proven.get_or_insert_with(|| proof::prove(self.problem, &[candidate], &self.settings.certificate));
+        proven.lower_bound()
     }
 
     fn grow_by(&self, violations: Vec<grow::Violation>) -> Verdict {
         match (self.state.factors.rank() < self.settings.max_rank, self.state.polishing) {
             (true, _) => Verdict::Grow(violations),
-            (false, true) => Verdict::Stop(Status::RankCap),
+            (false, true) => Verdict::Stop(Ended::RankCap),
             (false, false) => Verdict::Polish,
         }
     }
@@ -361,7 +429,7 @@ impl<'a> Run<'a> {
                 self.next_round(false);
                 self.tell(Event::Appended { from, to: self.state.factors.rank() });
             }
-            None if self.state.polishing => self.stop = Some(Status::Stationary),
+            None if self.state.polishing => self.stop = Some(Ended::Stationary),
             None => self.next_round(true),
         }
     }
@@ -381,7 +449,7 @@ impl<'a> Run<'a> {
             rank: self.state.factors.rank(),
             objective: self.value,
             local: self.local,
-            lower_bound: self.state.bound.value,
+            steering: self.state.bound,
         }
     }
 
@@ -394,14 +462,33 @@ impl<'a> Run<'a> {
         let progress = self.progress(phase);
         match self.observer.progress(&progress) {
             Control::Continue => {}
-            Control::Interrupt => self.stop = Some(Status::Interrupted),
-            Control::TimeUp => self.stop = Some(Status::TimeLimit),
+            Control::Interrupt => self.stop = Some(Ended::Interrupted),
+            Control::TimeUp => self.stop = Some(Ended::TimeLimit),
+        }
+    }
+
+    /// The better of two proofs: of the relaxation's point, and of the solution's own where that promises more or costs little.
+    fn prove(&mut self, factors: &Factors, mu: &[f64], objective: f64) -> (Proven, Witness) {
+        let problem = self.problem;
+        let own = Relaxation { a: factors.u.clone(), b: factors.v.clone(), mu: mu.to_vec(), spectrum: Vec::new(), value: objective };
+        let guess = steer::look(problem, &own, self.settings.certificate.seed).map_or(0.0, |(bound, _)| bound.guess());
+        let relaxed = self.prove_relaxation();
+        let cached = self.proven.take();
+        let own = (guess > relaxed || problem.states() <= BOTH_POINTS).then(|| {
+            let candidate = Candidate { a: &own.a, b: &own.b, mu: &own.mu };
+            proof::prove(problem, &[candidate], &self.settings.certificate)
+        });
+        let larger = |a: (Proven, Witness), b: (Proven, Witness)| if b.0.lower_bound() > a.0.lower_bound() { b } else { a };
+        match (cached, own) {
+            (Some(a), Some(b)) => larger(a, b),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => proof::prove(problem, &[], &self.settings.certificate),
         }
     }
 
     /// Recomputes every published number from the factors.
     fn finish(mut self) -> Solution {
-        let status = self.stop.unwrap_or(Status::Stationary);
+        let ended = self.stop.unwrap_or(Ended::Stationary);
         self.watch(Phase::Certifying);
         let problem = self.problem;
         let mut factors = std::mem::take(&mut self.state.factors);
@@ -411,26 +498,14 @@ impl<'a> Run<'a> {
         let search = Search::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);
         let (support, _) = grow::ascend(problem, &factors, &mu, &search, f64::INFINITY);
 
-        // The solution's own dual point may beat the relaxation's where that was cut short.
-        let own = Relaxation { a: factors.u.clone(), b: factors.v.clone(), mu: mu.clone(), spectrum: Vec::new(), value: objective.value };
-        let own_bound = dual_bound(problem, &own, &self.settings.certificate.steering()).map_or(f64::NEG_INFINITY, |(b, _)| b.value);
-        let mut witness = std::mem::take(&mut self.state.relaxation);
-        if own_bound > self.state.bound.value {
-            witness = own;
-        }
-        let bound = dual_bound(problem, &witness, &self.settings.certificate).map_or(self.state.bound, |(bound, _)| bound);
-        let certified_gap = (objective.value - bound.value) / objective.value;
-        let status = match (status, self.settings.stop) {
-            // The final, fully proven bound has the last word.
-            (Status::Certified, StopRule::Certificate { gap }) if certified_gap > gap => Status::Stationary,
-            (status, _) => status,
-        };
+        let proven = self.settings.certificate.prove.then(|| self.prove(&factors, &mu, objective.value));
+        let (proof, witness) = proven.map_or_else(|| (None, Witness::none(problem.states())), |(proof, witness)| (Some(proof), witness));
+        let status = ended.status(self.settings.stop, proof.as_ref().map(|p| p.gap(objective.value)));
         let errors = Errors {
             rel_le1: local.rel_le1,
             rel_le2: local.rel_le2,
             ge: support - 1.0,
             rel_dg: errors::relative_duality_gap(problem, &factors, &mu, support, objective.value),
-            certified_gap,
             rel_re: None,
             rel_se: None,
         };
@@ -441,7 +516,7 @@ impl<'a> Run<'a> {
             objective,
             errors,
             mu,
-            bound,
+            proof,
             witness,
             rounds: self.state.round + 1,
             sweeps: self.state.sweeps,

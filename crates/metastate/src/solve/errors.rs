@@ -1,15 +1,19 @@
 //! The error measures of section 6.1 that need the data: GE, relDG, relRE, relSE.
 
-use super::certificate::{Conjugate, DualPoint};
 use super::problem::{Factors, Problem};
 use crate::linalg::{Mat, Operator, Row, thin};
 
-/// The paper's relative duality gap at `M = -lambda W / Omega°(W)`, with the search's value for `Omega°`: heuristic.
+/// The paper's relative duality gap at `M = -lambda W / Omega°(W)`, with the search's value for `Omega°`: heuristic. With
+/// `-lambda W = -mu 1^T + Xi^2 (X - P)` and `z = 1 / Omega°`, `g*(z M) = z <M, P> + z^2/2 ||Xi (X - P)||^2`, because `X 1 = P 1 = 1`.
+/// Where the search found nothing positive, M = 0 is taken, whose dual value is 0.
 pub fn relative_duality_gap(problem: &Problem, x: &Factors, mu: &[f64], support: f64, objective: f64) -> f64 {
-    let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
-    let none = Mat::zeros(problem.states(), 0);
-    let dual = Conjugate::new(&w, &none, &none, &[]).dual_value(support);
-    (objective - dual) / objective
+    let mut q = Mat::default();
+    problem.times_v(&x.v, &mut q);
+    let cross = problem.weighted_inner(&q, &x.u);
+    let linear = cross - problem.data_norm2 - mu.iter().sum::<f64>();
+    let fidelity = problem.objective(x).fidelity;
+    let z = if support > 0.0 { 1.0 / support } else { 0.0 };
+    (objective + z * linear + z * z * fidelity) / objective
 }
 
 /// `||Xi (U V^T - P*)||_F^2 / ||Xi P*||_F^2`.

@@ -7,9 +7,9 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::certificate::{DualPoint, beside};
 use super::problem::{Factors, Problem};
-use crate::linalg::{Mat, thin};
+use crate::linalg::{Mat, small, thin};
+use crate::proof::point::{DualPoint, beside};
 
 /// Ascent steps from one start that find directions worth appending.
 pub const STEPS_TO_GROW: usize = 40;
@@ -27,6 +27,14 @@ const FEWEST_STEPS: usize = 8;
 const FEWEST_STARTS: usize = 2;
 /// Directions that are multiplied by W at once.
 const DIRECTIONS_AT_ONCE: usize = 64;
+/// Up to this number of states a thorough search starts from every one of them, ...
+const ALL_SINGLE_STATES: usize = 128;
+/// ... beyond from so many with the largest weights.
+const HEAVIEST: usize = 16;
+/// Singular vectors that a thorough search starts from, both signs of each, ...
+const SINGULAR: usize = 6;
+/// ... found by so many power steps.
+const POWER_STEPS: usize = 8;
 /// Two atoms with a larger inner product than this are one.
 const SAME_ATOM: f64 = 0.9;
 
@@ -50,6 +58,8 @@ pub struct Search {
     pub steps: usize,
     /// Seed of the starts.
     pub seed: u64,
+    /// Whether to start from singular vectors and from the heaviest states too.
+    pub thorough: bool,
 }
 
 impl Search {
@@ -57,7 +67,7 @@ impl Search {
     pub fn to_report(problem: &Problem, x: &Factors, at_least: usize, seed: u64) -> Search {
         let a_start = 2 * STEPS_TO_REPORT * operations_a_column(problem, x);
         let starts = (REPORT_BUDGET / a_start).clamp(at_least, MOST_STARTS.max(at_least));
-        Search { starts, steps: STEPS_TO_REPORT, seed }
+        Search { starts, steps: STEPS_TO_REPORT, seed, thorough: true }
     }
 }
 
@@ -74,7 +84,7 @@ pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &Search, thres
     let a_column = operations_a_column(problem, x);
     let affordable = SEARCH_BUDGET / (FEWEST_STEPS * a_column);
     let random = search.starts.min((affordable.saturating_sub(x.rank()) / 2).max(FEWEST_STARTS));
-    let from = beside(&[&x.v, &starts(&w, random, search.seed)]);
+    let from = beside(&[&x.v, &if search.thorough { thorough_starts(&w, random, search.seed) } else { starts(&w, random, search.seed) }]);
     let steps = search.steps.min((SEARCH_BUDGET / (a_column * from.cols())).max(FEWEST_STEPS));
     let (u, v, values) = alternate(&w, from, steps);
     let best = values.iter().copied().fold(0.0, f64::max);
@@ -122,6 +132,40 @@ pub(crate) fn starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
     beside(&[&random, &single_states(w, count, &mut rng)])
 }
 
+/// The same, and the positive and negative parts of the leading right singular vectors, and the states with the largest weights (all of
+/// them where there are few): structure that random starts miss shows in one of these.
+pub(crate) fn thorough_starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
+    let d = w.problem.states();
+    let mut heaviest: Vec<usize> = (0..d).collect();
+    heaviest.sort_by(|&i, &j| w.problem.xi2[j].total_cmp(&w.problem.xi2[i]).then(i.cmp(&j)));
+    heaviest.truncate(if d <= ALL_SINGLE_STATES { d } else { HEAVIEST });
+    let singular = leading_right_vectors(w, seed);
+    let both_signs = Mat::from_fn(d, 2 * singular.cols(), |i, k| {
+        let x = singular[(i, k / 2)];
+        if k % 2 == 0 { x.max(0.0) } else { (-x).max(0.0) }
+    });
+    beside(&[&starts(w, count, seed), &from_states(w, &heaviest), &both_signs])
+}
+
+/// Right singular vectors of W for its largest singular values, by a few block power steps.
+fn leading_right_vectors(w: &DualPoint, seed: u64) -> Mat {
+    let d = w.problem.states();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x7370_6563);
+    let mut x = Mat::from_fn(d, SINGULAR.min(d), |_, _| normal(&mut rng));
+    let mut image = Mat::default();
+    for _ in 0..POWER_STEPS {
+        x = small::orthonormalise(&x);
+        w.apply(&x, &mut image);
+        w.apply_transpose(&image, &mut x);
+    }
+    let basis = small::orthonormalise(&x);
+    w.apply(&basis, &mut image);
+    let Some((_, rotation)) = small::symmetric_eigen(&thin::gram(&image)) else { return basis };
+    let mut vectors = Mat::default();
+    thin::product(&basis, &rotation, &mut vectors);
+    vectors
+}
+
 /// `u = [W v]_+ / ||.||`, `v = [W^T u]_+ / ||.||` for all columns at once, until none gains; the value never falls.
 pub(crate) fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, Vec<f64>) {
     normalise_columns(&mut v);
@@ -155,11 +199,14 @@ fn random_directions(d: usize, count: usize, rng: &mut impl Rng) -> Mat {
 
 /// `[W^T e_i]_+` for random states i.
 fn single_states(w: &DualPoint, count: usize, rng: &mut impl Rng) -> Mat {
-    let d = w.problem.states();
-    let mut states = Mat::zeros(d, count);
-    for k in 0..count {
-        states[(rng.random_range(0..d), k)] = 1.0;
-    }
+    let chosen: Vec<usize> = (0..count).map(|_| rng.random_range(0..w.problem.states())).collect();
+    from_states(w, &chosen)
+}
+
+/// `[W^T e_i]_+` for the states given.
+fn from_states(w: &DualPoint, chosen: &[usize]) -> Mat {
+    let mut states = Mat::zeros(w.problem.states(), chosen.len());
+    chosen.iter().enumerate().for_each(|(k, &i)| states[(i, k)] = 1.0);
     let mut image = Mat::default();
     w.apply_transpose(&states, &mut image);
     thin::for_each_row_mut(&mut image, |_, row| row.iter_mut().for_each(|x| *x = x.max(0.0)));

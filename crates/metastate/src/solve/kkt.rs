@@ -1,7 +1,7 @@
 //! First-order conditions of the factorised problem (the paper's Theorem 4.2): the multiplier mu and the local errors
 //! relLE1 and relLE2. All of it comes from the four products that a sweep has computed anyway.
 
-use super::problem::{Factors, Problem, diagonal_roots};
+use super::problem::{Factors, Problem, diagonal_roots, ratio};
 use crate::linalg::{Mat, thin};
 
 /// A membership below this share of the largest one in its row counts as zero in the estimate of mu: after a projection
@@ -67,8 +67,8 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
     let (u_norms, v_norms) = (thin::column_norms(&x.u), diagonal_roots(&products.g));
     let lambda = problem.lambda;
     // lambda ||V_j|| / ||U_j|| and its inverse for the other block.
-    let on_u: Vec<f64> = (0..s).map(|j| lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).collect();
-    let on_v: Vec<f64> = (0..s).map(|j| lambda * u_norms[j] / v_norms[j].max(f64::MIN_POSITIVE)).collect();
+    let on_u: Vec<f64> = (0..s).map(|j| ratio(lambda * v_norms[j], u_norms[j])).collect();
+    let on_v: Vec<f64> = (0..s).map(|j| ratio(lambda * u_norms[j], v_norms[j])).collect();
 
     let mut mu = vec![0.0; d];
     let (mut error1, mut scale1) = (0.0, 0.0);
@@ -94,7 +94,8 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
                             count += 1.0;
                         }
                     }
-                    *mu = sum / count;
+                    // A row without memberships asks for mu <= gradient everywhere.
+                    *mu = if count > 0.0 { sum / count } else { gradient.iter().copied().fold(f64::INFINITY, f64::min) };
                     for j in 0..s {
                         let target = on_u[j] * u[j];
                         error += ((*mu - gradient[j]).max(0.0) - target).abs();
@@ -131,5 +132,10 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
         a.1 += b.1;
     })
     .unwrap_or((0.0, 1.0));
-    (mu, LocalErrors { rel_le1: error1 / scale1, rel_le2: error2 / scale2 })
+    (mu, LocalErrors { rel_le1: relative(error1, scale1), rel_le2: relative(error2, scale2) })
+}
+
+/// The error as it is where there is nothing to compare it with.
+fn relative(error: f64, scale: f64) -> f64 {
+    if scale > 0.0 { error / scale } else { error }
 }

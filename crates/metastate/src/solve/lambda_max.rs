@@ -1,12 +1,12 @@
 //! `lambda_max`: the smallest lambda at which one meta-state is optimal. Raw lambdas are around 1e-6 to 1e-10 and scale as
 //! about `1/d^2`; shares of lambda_max are numbers that people can use.
 
-use super::certificate::{DualPoint, beside};
 use super::grow;
 use super::problem::{Factors, Problem};
 use crate::error::Result;
 use crate::linalg::simplex::project;
 use crate::linalg::{Mat, Operator, thin};
+use crate::proof::point::{DualPoint, beside};
 
 /// Random directions, and single states, that the first search starts from.
 const STARTS: usize = 6;
@@ -62,7 +62,7 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
         let level = lambda * (norm2 / d as f64).sqrt();
         let mu: Vec<f64> = (0..d).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
         let w = DualPoint { problem: &problem, a: &x.u, b: &x.v, mu: &mu };
-        let first = starts.take().unwrap_or_else(|| grow::starts(&w, STARTS, seed));
+        let first = starts.take().unwrap_or_else(|| grow::thorough_starts(&w, STARTS, seed));
         let (_, v, values) = grow::alternate(&w, beside(&[&x.v, &first]), STEPS);
         let best = lambda * values.iter().copied().fold(0.0, f64::max);
         if best <= lambda * (1.0 + PRECISION) {

@@ -2,7 +2,6 @@
 
 mod adaptive;
 pub mod bootstrap;
-pub mod certificate;
 pub mod errors;
 pub mod grow;
 pub mod kkt;
@@ -19,9 +18,9 @@ mod settings;
 pub mod shrink;
 mod solution;
 pub mod start;
+pub mod steer;
 
 pub use adaptive::{Snapshot, resume, solve};
-pub use certificate::{DualBound, Effort, Proof};
 pub use kkt::LocalErrors;
 pub use lambda_max::{lambda_max, rank_one};
 pub use local::BbFormula;
@@ -29,3 +28,6 @@ pub use observe::{Control, Event, Observer, Phase, Progress, Silent};
 pub use problem::{Factors, Objective, Problem};
 pub use settings::{LocalStop, Redundancy, Removal, Settings, Solver, Start, StopRule};
 pub use solution::{Errors, Solution, Status};
+pub use steer::Steering;
+
+pub use crate::proof::Effort;

@@ -2,6 +2,7 @@
 
 use super::adaptive::Snapshot;
 use super::kkt::LocalErrors;
+use super::steer::Steering;
 
 /// What the run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub enum Phase {
     Solving,
     /// The global check.
     Checking,
-    /// The final certificate.
+    /// The proof at the end.
     Certifying,
 }
 
@@ -31,15 +32,8 @@ pub struct Progress {
     pub objective: f64,
     /// KKT residuals, when they were last computed.
     pub local: Option<LocalErrors>,
-    /// Valid lower bound of the optimum.
-    pub lower_bound: f64,
-}
-
-impl Progress {
-    /// `(F - lower bound) / F`.
-    pub fn gap(&self) -> f64 {
-        (self.objective - self.lower_bound) / self.objective
-    }
+    /// A guess at a lower bound of the optimum, by which the run steers. What is proven comes with the solution.
+    pub steering: Steering,
 }
 
 /// Something that changed the number of columns, or ended a round.
@@ -64,7 +58,7 @@ pub enum Event {
         /// Best `u^T W v` found: a lower bound of `Omega°(W)`.
         support: f64,
     },
-    /// The lower bound was raised.
+    /// The relaxation's bound was looked at.
     Bounded {
         /// Columns of the relaxation.
         rank: usize,

@@ -178,6 +178,11 @@ pub fn regularizer(u_norms: &[f64], v_norms: &[f64]) -> f64 {
     thin::dot(u_norms, v_norms)
 }
 
+/// `a / n` for a column's length n; zero where it has none, since the norm's subgradients there hold zero.
+pub(crate) fn ratio(a: f64, n: f64) -> f64 {
+    if n > 0.0 { (a / n).min(f64::MAX) } else { 0.0 }
+}
+
 /// Column norms from a Gram matrix.
 pub(crate) fn diagonal_roots(g: &Mat) -> Vec<f64> {
     (0..g.rows()).map(|j| g[(j, j)].max(0.0).sqrt()).collect()

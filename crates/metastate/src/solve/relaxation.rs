@@ -4,7 +4,7 @@
 //!
 //! bounds the optimum of the stated problem from below. It is solved here in balanced factors `X = A B^T`,
 //! `||X||_* = min 1/2 (||A||^2 + ||B||^2)`, by alternating exact minimisation, `O(nnz k + d k^2)` a sweep, no `d x d` object.
-//! Its near-solutions give the dual points that `certificate` turns into valid bounds, and good starts for the solver:
+//! Its near-solutions give the dual points that `proof` turns into proven bounds, and good starts for the solver:
 //! on planted chains the two optima agree to about 1e-5.
 
 use rand::SeedableRng;
@@ -12,9 +12,10 @@ use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::certificate::{DualBound, Effort, beside, dual_bound};
 use super::problem::Problem;
+use super::steer::{self, Steering};
 use crate::linalg::{Mat, small, thin};
+use crate::proof::point::beside;
 
 /// Singular values below this share of the largest are dropped.
 const NEGLIGIBLE: f64 = 1e-9;
@@ -172,28 +173,29 @@ pub fn solve(
     start: Mat,
     max_rank: usize,
     precision: f64,
-    effort: &Effort,
-    mut watch: impl FnMut(usize, f64) -> bool,
-) -> Option<(Relaxation, DualBound)> {
+    seed: u64,
+    mut watch: impl FnMut(usize, Steering) -> bool,
+) -> Option<(Relaxation, Steering)> {
     let mut x = Relaxation::from_row_space(problem, start);
-    let mut best: Option<(Relaxation, DualBound)> = None;
+    let mut best: Option<(Relaxation, Steering)> = None;
     for _ in 0..LOOKS {
         (0..SWEEPS_A_LOOK).for_each(|_| x.sweep(problem));
-        let (bound, grow) = dual_bound(problem, &x, effort)?;
-        let before = best.as_ref().map_or(f64::NEG_INFINITY, |(_, b)| b.value);
-        let gain = bound.value - before;
+        let (bound, grow) = steer::look(problem, &x, seed)?;
+        let before = best.as_ref().map_or(f64::NEG_INFINITY, |(_, b)| b.guess());
+        let gain = bound.guess() - before;
         if gain > 0.0 {
-            best = Some((x.clone(), bound.clone()));
+            best = Some((x.clone(), bound));
         }
-        if !watch(x.rank(), bound.value.max(before)) {
+        let reached = bound.guess().max(before);
+        if !watch(x.rank(), Steering::new(reached)) {
             break;
         }
         let room = max_rank.saturating_sub(x.rank()).min(grow.cols());
         if room > 0 && problem.p.low_rank().is_none() {
             let shortest = x.spectrum.last().copied().unwrap_or(1.0).sqrt();
             x.append(problem, &grow.select_columns(&(0..room).collect::<Vec<_>>()), shortest);
-        } else if x.value - bound.value.max(before) <= precision * x.value
-            || (grow.cols() > 0 && (grow.cols() > HOPELESS || gain <= SLOW_AT_THE_LIMIT * bound.value.abs()))
+        } else if x.value - reached <= precision * x.value
+            || (grow.cols() > 0 && (grow.cols() > HOPELESS || gain <= SLOW_AT_THE_LIMIT * bound.guess().abs()))
         {
             break;
         }

@@ -1,9 +1,9 @@
 //! What the caller may choose. Checked once, at the door.
 
-use super::certificate::Effort;
 use super::local::BbFormula;
 use super::problem::Factors;
 use crate::error::{Error, Result};
+use crate::proof::Effort;
 
 /// The local solver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -115,7 +115,7 @@ pub struct Settings {
     pub ascent_starts: usize,
     /// Sweeps in all.
     pub max_sweeps: usize,
-    /// Work put into the final certificate.
+    /// Work put into the proof at the end.
     pub certificate: Effort,
     /// Seed of everything random.
     pub seed: u64,

@@ -1,13 +1,12 @@
 //! What a run hands out: every number in it is recomputed from the factors at the end.
 
-use super::certificate::DualBound;
 use super::problem::{Factors, Objective};
-use super::relaxation::Relaxation;
+use crate::proof::{Proven, Witness};
 
-/// Why the run stopped. Only `Certified` may be called optimal.
+/// How a result is to be read. Only `Certified` may be called optimal, and only a proof can make it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// The certified gap was reached.
+    /// The gap asked for was reached, and that is proven.
     Certified,
     /// No pair of directions lowers F: the global check passed, or kappa fell below its limit.
     Stationary,
@@ -49,8 +48,6 @@ pub struct Errors {
     pub ge: f64,
     /// The paper's relative duality gap; rests on the same search. The *heuristic gap*.
     pub rel_dg: f64,
-    /// The *certified gap*: `(F - lower bound) / F`, valid.
-    pub certified_gap: f64,
     /// Relative recovery error, when the truth is known.
     pub rel_re: Option<f64>,
     /// Relative sampling error, when the truth is known.
@@ -72,10 +69,10 @@ pub struct Solution {
     pub errors: Errors,
     /// The multipliers of the row sums.
     pub mu: Vec<f64>,
-    /// The valid lower bound and how it was proven.
-    pub bound: DualBound,
-    /// The dual point behind the bound: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, for others to check.
-    pub witness: Relaxation,
+    /// The lower bound that was proven, and how; none where nothing was to be proven.
+    pub proof: Option<Proven>,
+    /// The dual point behind the bound, for others to check.
+    pub witness: Witness,
     /// Local solves.
     pub rounds: usize,
     /// Sweeps in all.
@@ -86,5 +83,10 @@ impl Solution {
     /// Number of meta-states.
     pub fn rank(&self) -> usize {
         self.factors.rank()
+    }
+
+    /// The *certified gap*: no objective is smaller than F by more than this share of it. None where nothing was proven.
+    pub fn certified_gap(&self) -> Option<f64> {
+        self.proof.as_ref().map(|p| p.gap(self.objective.value))
     }
 }

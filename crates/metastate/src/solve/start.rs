@@ -5,11 +5,11 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::certificate::beside;
 use super::local::{project_columns, project_rows};
 use super::problem::{Factors, Problem};
 use super::relaxation::Relaxation;
 use crate::linalg::{Mat, small, thin};
+use crate::proof::point::beside;
 
 /// Rows of U and columns of V uniform on their simplices.
 pub fn random(problem: &Problem, rank: usize, seed: u64) -> Factors {

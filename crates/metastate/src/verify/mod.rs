@@ -9,20 +9,23 @@
 
 mod compare;
 mod dual;
+mod lambda_max;
 mod rows;
 
 pub use compare::{Check, Reported, compare};
+pub use lambda_max::{LambdaMaxCheck, check_lambda_max};
 
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, Operator};
 use dual::Point;
+pub use dual::Ray;
 use rows::{Rows, check_finite, column_norms, column_sums, cross, product, sum};
 
 /// A membership at or below this share of the largest one in its row counts as zero in the estimate of mu.
 const SUPPORT: f64 = 1e-9;
 
-/// A dual point handed out by the solver: `W = (mu 1^T - Xi^2 (a b^T - P)) / lambda`, to be clipped to spectral norm at
-/// most 1 by the checker.
+/// A dual point handed out by the solver: `W = (mu 1^T - Xi^2 (a b^T - P)) / lambda - left diag(excess) right^T`. That its spectral norm
+/// is at most 1 is for the checker to prove.
 #[derive(Debug, Clone, Copy)]
 pub struct Witness<'a> {
     /// Left factor (`d x k`).
@@ -31,6 +34,8 @@ pub struct Witness<'a> {
     pub b: &'a Mat,
     /// Multipliers of the row sums, one for every state.
     pub mu: &'a [f64],
+    /// Left and right singular vectors (`d x m`) along which something is taken off, and how much along each.
+    pub clip: Option<(&'a Mat, &'a Mat, &'a [f64])>,
 }
 
 /// How far U and V are from the constraints.
@@ -58,6 +63,8 @@ pub enum BoundProof {
     Trivial,
     /// All singular values of the dual point were computed.
     Dense,
+    /// A Cholesky factor of `rho^2 I - W^T W` exists.
+    Cholesky,
     /// P has a low-rank form, so the dual point has too, and its few singular values were computed.
     LowRank,
     /// Leading singular values computed; the rest bounded by Lanczos from a random start (Kuczynski and Wozniakowski 1992).
@@ -86,9 +93,15 @@ pub struct Recomputed {
     pub rel_le2: f64,
     /// The paper's global error `Omega°(W) - 1`. Heuristic: a local search finds a lower bound of `Omega°`.
     pub ge: f64,
+    /// The least that any search from the solution's own columns finds for it.
+    pub ge_of_columns: f64,
     /// The paper's relative duality gap at `M = -lambda W / Omega°(W)`. Heuristic, since `Omega°` is; where no positive
     /// `Omega°` was found, M = 0 is taken.
     pub rel_dg: f64,
+    /// The dual function behind it, so that it can be had for another `Omega°` too.
+    pub ray: Ray,
+    /// What rounding alone may make of relLE1 and relLE2: their terms are differences of numbers much larger than lambda.
+    pub rel_le_rounding: (f64, f64),
     /// A valid lower bound of the optimum.
     pub lower_bound: f64,
     /// `(objective - lower_bound) / objective`.
@@ -98,6 +111,8 @@ pub struct Recomputed {
     /// What the spectral norm of the clipped dual point was proven to be at most; the point was divided by it where it
     /// exceeds 1. Far above 1, the bound is valid and loose.
     pub bound_norm: f64,
+    /// What was taken off the bound because rounding may have raised it.
+    pub bound_rounding: f64,
     /// The paper's relative recovery error, when the truth is given.
     pub rel_re: Option<f64>,
     /// The paper's relative sampling error, when the truth is given.
@@ -130,16 +145,16 @@ pub fn recompute(
     let objective = fidelity + lambda * regularizer;
 
     let local = local_errors(&p, xi, lambda, u, v, &u_norms, &v_norms);
-    let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu };
+    let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu, clip: None };
 
     let singular = if p.states() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
     let singular = singular.map(|(_, _, right)| rows::leading(&right, right.cols().min(u.cols() + 5)));
     let polar = dual::polar(&own, singular.as_ref(), seed);
-    let heuristic_dual = own.ray().value(if polar > 0.0 { 1.0 / polar } else { 0.0 });
+    let ray = own.ray();
 
     let mut points = vec![own];
     if let Some(w) = witness {
-        points.push(Point { a: w.a, b: w.b, mu: w.mu, ..own });
+        points.push(Point { a: w.a, b: w.b, mu: w.mu, clip: w.clip, ..own });
     }
     let bound = dual::best_bound(&points, seed);
 
@@ -160,14 +175,23 @@ pub fn recompute(
         rel_le1: local.rel_le1,
         rel_le2: local.rel_le2,
         ge: polar - 1.0,
-        rel_dg: (objective - heuristic_dual) / objective,
+        ge_of_columns: dual::polar_of_columns(&own) - 1.0,
+        rel_dg: relative_gap(&ray, polar, objective),
+        ray,
+        rel_le_rounding: local.rounding,
         lower_bound: bound.value,
-        certified_gap: (objective - bound.value) / objective,
+        certified_gap: ((objective - bound.value) / objective).max(0.0),
         bound_proof: bound.proof,
         bound_norm: bound.norm,
+        bound_rounding: bound.rounding,
         rel_re,
         rel_se,
     })
+}
+
+/// relDG for a value of `Omega°`.
+fn relative_gap(ray: &Ray, polar: f64, objective: f64) -> f64 {
+    (objective - ray.value(if polar > 0.0 { 1.0 / polar } else { 0.0 })) / objective
 }
 
 fn check_input(
@@ -212,6 +236,15 @@ fn check_input(
         check_finite("the witness a", w.a)?;
         check_finite("the witness b", w.b)?;
         numbers("the witness mu", w.mu)?;
+        if let Some((left, right, excess)) = w.clip {
+            size("the witness left (rows)", left.rows(), d)?;
+            size("the witness right (rows)", right.rows(), d)?;
+            size("the witness right (columns)", right.cols(), left.cols())?;
+            size("the witness excess", excess.len(), left.cols())?;
+            check_finite("the witness left", left)?;
+            check_finite("the witness right", right)?;
+            numbers("the witness excess", excess)?;
+        }
     }
     truth.map_or(Ok(()), |truth| size("the true transition matrix", truth.states(), d))
 }
@@ -230,6 +263,7 @@ struct LocalErrors {
     mu: Vec<f64>,
     rel_le1: f64,
     rel_le2: f64,
+    rounding: (f64, f64),
 }
 
 /// The multipliers mu and the paper's relLE1 and relLE2 (its section 6.1). With `grad g = Xi^2 (U V^T - P)`:
@@ -261,5 +295,11 @@ fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[
     let error2 = sum(d, |i| (0..s).map(|j| ((level[j] - (va[(i, j)] - pu[(i, j)])).max(0.0) - on_v[j] * v[(i, j)]).abs()).sum());
     let scale2 = sum(d, |i| (0..s).map(|j| (on_v[j] * v[(i, j)]).abs()).sum());
 
-    LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2 }
+    // Each term is a difference of sums of products; rounding leaves a share of the sizes of both.
+    let share = (s as f64 + 64.0) * f64::EPSILON;
+    let size1 = sum(d, |i| (0..s).map(|j| mu[i].abs() + xi2[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
+    let level_size = column_sums(u, Some(&mu.iter().map(|m| m.abs()).collect::<Vec<_>>()));
+    let size2 = sum(d, |i| (0..s).map(|j| level_size[j] + va[(i, j)].abs() + pu[(i, j)].abs()).sum());
+    let rounding = (share * size1 / scale1, (share + d as f64 * f64::EPSILON) * (size2 + d as f64 * share * size1) / scale2);
+    LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
 }

@@ -128,8 +128,8 @@ pub fn claims(solution: &Solution) -> Reported {
         rel_le2: Some(solution.errors.rel_le2),
         ge: Some(solution.errors.ge),
         rel_dg: Some(solution.errors.rel_dg),
-        lower_bound: Some(solution.bound.value),
-        certified_gap: Some(solution.errors.certified_gap),
+        lower_bound: solution.proof.as_ref().map(|p| p.lower_bound()),
+        certified_gap: solution.certified_gap(),
         rel_re: None,
         rel_se: None,
     }
@@ -138,7 +138,7 @@ pub fn claims(solution: &Solution) -> Reported {
 /// Feasibility, objective, errors and bound of a solution, recomputed; every claim must stand. GE and relDG rest on local
 /// searches, two different ones here and there: where the checker's finds more, that is printed, not refused.
 pub fn verified(problem: &Problem, solution: &Solution) -> Recomputed {
-    let witness = Witness { a: &solution.witness.a, b: &solution.witness.b, mu: &solution.witness.mu };
+    let witness = solution.witness.for_checking();
     let Factors { u, v } = &solution.factors;
     let found = recompute(problem.p, problem.xi, problem.lambda, u, v, Some(witness), None, 0).unwrap();
     for check in compare(&claims(solution), &found) {

@@ -225,7 +225,7 @@
   if (S.refit) document.getElementById('verdict').after(el('p', { class: 'note', id: 'refit', text: 'All figures show the refit by ' + (S.refit.kind === 'likelihood' ? `likelihood (a prior of ${fixed(S.refit.prior, 3)} transitions a state)` : 'least squares') + (S.refit.rank === S.rank ? ' at the rank that lambda found. The proof above speaks of the penalised solution, in factors.npz.' : ` with the ${S.refit.rank} meta-states that held-out data ask for. The proof above speaks of the penalised solution, in factors.npz, which has ${S.rank}.`) }));
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
   document.getElementById('facts').append(fact(count(d), 'states'), fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
-    fact(percent(Math.max(0, S.errors.certified_gap)), 'certified gap'), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
+    fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), 'certified gap'), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
   const chips = document.getElementById('zones');
   D.metastates.forEach((m, j) => {
     const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'false', 'data-zone': j, on: { click: () => pickZone(j) } },
@@ -357,7 +357,7 @@
     const slider = el('input', { type: 'range', min: '0', max: String(R.length - 1), step: '1', value: String(now.point), 'aria-label': 'Point of the lambda path' });
     const tell = el('output', {});
     slider.addEventListener('input', () => set({ point: Number(slider.value) }));
-    const say = () => { const r = R[now.point]; tell.textContent = `lambda ${number(r.lambda)} · rank ${r.rank} · certified gap ${number(r.gap)}` + (r.score != null ? ` · held-out ${fixed(r.score, 5)}` : '') + (now.point === D.path.chosen ? ' · chosen' : ''); };
+    const say = () => { const r = R[now.point]; tell.textContent = `lambda ${number(r.lambda)} · rank ${r.rank} · ${r.gap == null ? 'gap not proven' : 'certified gap ' + number(r.gap)}` + (r.score != null ? ` · held-out ${fixed(r.score, 5)}` : '') + (now.point === D.path.chosen ? ' · chosen' : ''); };
     listeners.push(() => { slider.value = String(now.point); say(); });
     body.append(el('div', { class: 'controls' }, el('label', {}, 'lambda', slider), tell));
     const y = (r) => (scored ? r.score : r.objective);
@@ -386,9 +386,9 @@
         const { sx } = scales(w, h);
         let best = null, least = 24;
         R.forEach((r, k) => { const q = Math.abs(sx(r.lambda) - px); if (q < least) { least = q; best = k; } });
-        return best == null ? null : { tip: [el('b', { text: 'lambda ' + number(R[best].lambda) }), el('div', { text: 'rank ' + R[best].rank + ', gap ' + number(R[best].gap) })], click: () => set({ point: best }) };
+        return best == null ? null : { tip: [el('b', { text: 'lambda ' + number(R[best].lambda) }), el('div', { text: 'rank ' + R[best].rank + ', gap ' + (R[best].gap == null ? 'not proven' : number(R[best].gap)) })], click: () => set({ point: best }) };
       },
-      rows: () => [['lambda', 'rank', 'objective', 'certified_gap', 'score', 'standard_error']].concat(R.map((r) => [r.lambda, r.rank, r.objective, r.gap, r.score ?? '', r.se ?? ''])),
+      rows: () => [['lambda', 'rank', 'objective', 'certified_gap', 'score', 'standard_error']].concat(R.map((r) => [r.lambda, r.rank, r.objective, r.gap ?? '', r.score ?? '', r.se ?? ''])),
       words: () => `Path over ${R.length} values of lambda; chosen: ${number(R[D.path.chosen].lambda)} with rank ${R[D.path.chosen].rank}`,
     });
   }
@@ -533,14 +533,14 @@
 
   // ---------------------------------------------------------------- 7. convergence
   if (D.trace && D.trace.length > 1) {
-    const T = D.trace, body = card('convergence', 'Convergence', 'The objective and the proven lower bound; what lies between them is open. Dashed lines mark columns appended (up) and removed (down).', figures, 'Convergence');
+    const T = D.trace, body = card('convergence', 'Convergence', 'How far the objective was from the lower bound that the solver steered by, an estimate; what is proven stands at the top of the page. Dashed lines mark columns appended (up) and removed (down).', figures, 'Convergence');
     figure(body, {
       name: 'convergence', height: 300,
       draw: (pen, w, h) => {
         const b = { x0: 78, x1: w - 60, y0: 14, y1: h - 44 }, seen = T.filter((t) => t.objective != null && t.objective > 0);
         const gap = seen.map((t) => [t.t, Math.max(1e-12, (t.objective - t.bound) / t.objective)]);
         const sx = scale(0, T[T.length - 1].t || 1, b.x0, b.x1), lo = Math.min(...gap.map((g) => g[1])), sy = scale(Math.max(1e-12, lo / 2), Math.min(2, 2 * Math.max(...gap.map((g) => g[1]))), b.y1, b.y0, true), sr = scale(0, Math.max(...T.map((t) => t.rank)) || 1, b.y1, b.y0);
-        axes(pen, b, sx, sy, 'seconds', 'gap to the bound while solving');
+        axes(pen, b, sx, sy, 'seconds', 'estimated gap while solving');
         D.events.forEach((e) => pen.line([[sx(e.t), b.y0], [sx(e.t), b.y1]], e.to > e.from ? '#009e73' : '#d55e00', 1, [3, 3]));
         const steps = []; seen.forEach((t, k) => { if (k) steps.push([sx(t.t), sr(seen[k - 1].rank)]); steps.push([sx(t.t), sr(t.rank)]); });
         pen.line(steps, '#e69f00', 1.5, [4, 3]);
@@ -548,8 +548,8 @@
         pen.text('rank', b.x1 + 44, (b.y0 + b.y1) / 2, { size: 12, fill: '#b97f00', anchor: 'middle', rotate: 90 });
         pen.line(gap.map(([t, g]) => [sx(t), sy(g)]), '#0072b2', 2);
       },
-      rows: () => [['seconds', 'sweep', 'rank', 'objective', 'lower_bound', 'kkt']].concat(T.map((t) => [t.t, t.sweep, t.rank, t.objective ?? '', t.bound, t.kkt ?? ''])),
-      words: () => `Gap to the lower bound over ${fixed(T[T.length - 1].t, 3)} seconds`,
+      rows: () => [['seconds', 'sweep', 'rank', 'objective', 'estimated_lower_bound', 'kkt']].concat(T.map((t) => [t.t, t.sweep, t.rank, t.objective ?? '', t.bound, t.kkt ?? ''])),
+      words: () => `Estimated gap over ${fixed(T[T.length - 1].t, 3)} seconds`,
     });
   }
 
@@ -563,7 +563,7 @@
   {
     const body = card('provenance', 'Provenance', 'Everything that is needed to get the same numbers again.', figures, 'Provenance');
     body.append(el('pre', { text: S.command }));
-    const e = S.errors, rows = [['what', 'value'], ['version', S.version], ['seed', S.seed], ['status', S.status], ['objective', S.objective], ['proven lower bound', S.lower_bound], ['proof', S.bound_proof], ['certified gap', e.certified_gap], ['heuristic gap (relDG)', e.rel_dg], ['GE', e.ge], ['relLE1, relLE2', e.rel_le1 + ', ' + e.rel_le2], ['sweeps', S.iterations]];
+    const e = S.errors, rows = [['what', 'value'], ['version', S.version], ['seed', S.seed], ['status', S.status], ['objective', S.objective], ['proven lower bound', S.lower_bound ?? 'not proven'], ['proof', S.bound_proof + (S.bound_failure_probability == null ? '' : ' (fails with probability at most ' + S.bound_failure_probability + ')')], ['certified gap', e.certified_gap ?? 'not proven'], ['heuristic gap (relDG)', e.rel_dg], ['GE', e.ge], ['relLE1, relLE2', e.rel_le1 + ', ' + e.rel_le2], ['sweeps', S.iterations]];
     S.inputs.forEach((f) => rows.push(['input ' + f.name, f.bytes + ' bytes, SHA-256 ' + f.sha256]));
     body.append(table(rows), el('details', {}, el('summary', { text: 'All settings' }), el('pre', { text: JSON.stringify(S.settings, null, 2) })));
   }

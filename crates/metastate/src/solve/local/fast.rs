@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::palm::{project_columns, project_rows};
-use super::{LocalSolver, Sweep};
+use super::{LocalSolver, Sweep, drop_empty_columns};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes_scaled};
 use crate::linalg::{Mat, small, thin, wide};
 use crate::solve::kkt::Products;
@@ -102,6 +102,9 @@ impl LocalSolver for Fast {
     }
 
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
+        if drop_empty_columns(x) {
+            self.restart();
+        }
         let bytes = 32 * x.u.as_slice().len().max(1);
         let memory = self.memory.min(HISTORY_BYTES / bytes);
         let candidate = (memory > 0).then(|| self.history.propose(problem, &self.products)).flatten();
@@ -171,7 +174,9 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
     let reach: Vec<f64> = (0..s).map(|j| products.g.row(j).iter().sum()).collect();
     for _ in 0..ROUNDS {
         let u_norms = thin::column_norms(&x.u);
-        let ridge: Vec<f64> = (0..s).map(|j| problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).collect();
+        // A column that the round before emptied stays empty: its ridge is as large as numbers go, but finite.
+        let ridge: Vec<f64> =
+            (0..s).map(|j| (problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).min(f64::MAX)).collect();
         let work = 2 * INNER_STEPS * s * s * problem.states();
         thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
             solve_rows(rows, block * thin::BLOCK, products, &problem.xi2, &ridge, &reach);

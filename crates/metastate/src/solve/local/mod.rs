@@ -8,12 +8,24 @@ pub use palm::{BbFormula, Palm, StepRule};
 pub(crate) use palm::{project_columns, project_rows};
 
 use super::problem::{Factors, Problem};
+use crate::linalg::thin;
 
 /// What a sweep reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sweep {
     /// F after the sweep.
     pub value: f64,
+}
+
+/// Drops columns without length, as the paper does before each step: the norm has no gradient there. Says whether there were any.
+fn drop_empty_columns(x: &mut Factors) -> bool {
+    let (u_norms, v_norms) = (thin::column_norms(&x.u), thin::column_norms(&x.v));
+    let keep: Vec<usize> = (0..x.rank()).filter(|&j| u_norms[j] > 0.0 && v_norms[j] > 0.0).collect();
+    let some_go = keep.len() < x.rank() && !keep.is_empty();
+    if some_go {
+        x.keep_columns(&keep);
+    }
+    some_go
 }
 
 /// A method that improves `(U, V)` at fixed rank.

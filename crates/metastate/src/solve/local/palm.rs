@@ -7,11 +7,11 @@
 
 use std::collections::VecDeque;
 
-use super::{LocalSolver, Sweep};
+use super::{LocalSolver, Sweep, drop_empty_columns};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes};
 use crate::linalg::{Mat, thin, wide};
 use crate::solve::kkt::Products;
-use crate::solve::problem::{Factors, Problem, diagonal_roots, regularizer};
+use crate::solve::problem::{Factors, Problem, diagonal_roots, ratio, regularizer};
 
 /// Values that the non-monotone search averages over.
 const WINDOW: usize = 5;
@@ -146,6 +146,9 @@ impl LocalSolver for Palm {
 
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
         let (lambda, d) = (problem.lambda, problem.states());
+        if drop_empty_columns(x) {
+            self.restart();
+        }
         self.products.update_v(problem, x);
         let products = std::mem::take(&mut self.products);
         let (q, g) = (&products.q, &products.g);
@@ -158,7 +161,7 @@ impl LocalSolver for Palm {
             (fidelity + lambda * regularizer(&thin::column_norms(u), &v_norms), a)
         };
         let gradient_u = |u: &Mat| {
-            let ridge: Vec<f64> = thin::column_norms(u).iter().zip(&v_norms).map(|(n, v)| lambda * v / n).collect();
+            let ridge: Vec<f64> = thin::column_norms(u).iter().zip(&v_norms).map(|(n, v)| ratio(lambda * v, *n)).collect();
             let mut gradient = Mat::default();
             thin::product(u, g, &mut gradient);
             thin::for_each_row_mut(&mut gradient, |i, row| {
@@ -198,7 +201,7 @@ impl LocalSolver for Palm {
             (fidelity + lambda * regularizer(&u_norms, &diagonal_roots(&g)), g)
         };
         let gradient_v = |v: &Mat| {
-            let ridge: Vec<f64> = thin::column_norms(v).iter().zip(&u_norms).map(|(n, u)| lambda * u / n).collect();
+            let ridge: Vec<f64> = thin::column_norms(v).iter().zip(&u_norms).map(|(n, u)| ratio(lambda * u, *n)).collect();
             let mut gradient = Mat::default();
             thin::product(v, &a, &mut gradient);
             thin::for_each_row_mut(&mut gradient, |i, row| {

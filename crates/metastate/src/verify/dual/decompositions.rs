@@ -2,6 +2,7 @@
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor;
 use faer::linalg::svd::ComputeSvdVectors;
 use faer::linalg::{evd, svd};
 use faer::{MatRef, Par};
@@ -61,6 +62,24 @@ pub(super) fn eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
     let stack = MemStack::new(&mut memory);
     evd::self_adjoint_evd(view(a), s.as_mut(), Some(x.as_mut()), Par::Seq, stack, Default::default()).ok()?;
     Some((s.column_vector().iter().copied().collect(), Mat::from_fn(n, n, |i, j| x[(i, j)])))
+}
+
+/// `A^T A` of a large square matrix; none where it is not finite.
+pub(super) fn gram(a: &Mat) -> Option<Mat> {
+    all_finite(a)?;
+    let n = a.cols();
+    let mut out = faer::Mat::<f64>::zeros(n, n);
+    faer::linalg::matmul::matmul(out.as_mut(), faer::Accum::Replace, view(a).transpose(), view(a), 1.0, Par::rayon(0));
+    Some(Mat::from_fn(n, n, |i, j| out[(i, j)]))
+}
+
+/// Whether `rho2 I - A` has a Cholesky factor.
+pub(super) fn positive_definite(a: &Mat, rho2: f64) -> bool {
+    let n = a.rows();
+    let mut shifted = faer::Mat::<f64>::from_fn(n, n, |i, j| if i == j { rho2 - a[(i, j)] } else { -a[(i, j)] });
+    let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(n, Par::rayon(0), Default::default()));
+    let stack = MemStack::new(&mut memory);
+    factor::cholesky_in_place(shifted.as_mut(), Default::default(), Par::rayon(0), stack, Default::default()).is_ok()
 }
 
 /// Spectral norm of a thin matrix.

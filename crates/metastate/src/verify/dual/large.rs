@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::rows::{beside, by_rows, column_norms, cross, leading, product, sum};
 use super::decompositions::{decompose, defect, eigen, extend, minus, norm, orthonormalise};
-use super::{Bound, Point, Ray};
+use super::{Bound, Point, value};
 use crate::linalg::Mat;
 use crate::verify::BoundProof;
 
@@ -50,17 +50,16 @@ impl Split {
     /// divided by what the norm of the four blocks may be.
     fn bound(&self, point: &Point, rho: f64, proof: BoundProof) -> Bound {
         let over = self.values.iter().filter(|s| **s > 1.0).count();
-        let (f, h) = point.factors_of_m();
-        let excess = by_rows(f.rows(), over, |i, out| {
+        let excess = by_rows(point.a.rows(), over, |i, out| {
             for k in 0..over {
-                out[k] = point.lambda * (self.values[k] - 1.0) * self.left[(i, k)];
+                out[k] = (self.values[k] - 1.0) * self.left[(i, k)];
             }
         });
-        let ray = Ray::low_rank(point.rows, point.xi, &beside(&[&f, &excess]), &beside(&[&h, &leading(&self.right, over)]));
+        let worth = value::low_rank(point, &excess, &leading(&self.right, over));
         let core = self.values.first().copied().unwrap_or(0.0).min(1.0);
-        // 1e-12: rounding in the products with W.
-        let norm = norm_of_blocks(core, self.outside.1, self.outside.0, rho) * (1.0 + 10.0 * self.defect + 1e-12);
-        Bound { value: ray.best(norm.max(f64::MIN_POSITIVE)), proof, norm }
+        let small = point.rounding();
+        let norm = norm_of_blocks(core + small, self.outside.1 + small, self.outside.0 + small, rho + small) * (1.0 + 10.0 * self.defect);
+        Bound::at(worth, proof, norm)
     }
 }
 
@@ -79,12 +78,34 @@ pub(super) fn low_rank_bound(point: &Point) -> Option<Bound> {
     Some(split.bound(point, rho, BoundProof::LowRank))
 }
 
+/// The singular vectors that the solver found, measured anew, and Lanczos from fresh starts for the rest. With more steps as long as the
+/// bound is above 1; the probability is shared by all tries.
+pub(super) fn given_bound(point: &Point, seed: u64) -> Option<Bound> {
+    let (left, right, _) = point.clip?;
+    let split = Split::new(point, &orthonormalise(left)?, &orthonormalise(right)?)?;
+    let d = point.rows.states();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(0x7665_7269));
+    let most = 480.min(200_000_000 / d).max(2);
+    let (mut steps, mut best) = (60.min(most), f64::INFINITY);
+    for _ in 0..TRIES {
+        best = lanczos_bound(point, &split, steps, FAILURE_PROBABILITY / TRIES as f64, &mut rng).map_or(best, |rho| best.min(rho));
+        if best <= 1.0 || steps == most {
+            break;
+        }
+        steps = (2 * steps).min(most);
+    }
+    best.is_finite().then(|| split.bound(point, best, BoundProof::Lanczos { failure_probability: FAILURE_PROBABILITY }))
+}
+
+/// Lanczos runs that one proof may make.
+const TRIES: usize = 4;
+
 /// Leading singular vectors by block Krylov spaces with restarts, the rest by Lanczos from a random start.
 pub(super) fn matrix_free_bound(point: &Point, seed: u64) -> Bound {
     let d = point.rows.states();
     let (rounds, steps) = if d <= 20_000 { (6, 200) } else { (3, 100) };
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(1));
-    let loss = 1.0 / (1.0 - lanczos_loss(d, steps)).sqrt();
+    let loss = 1.0 / (1.0 - lanczos_loss(d, steps, FAILURE_PROBABILITY)).sqrt();
     let mut start = beside(&[point.b, &point.transposed_times(point.a)]);
     let mut previous = f64::INFINITY;
     for round in 0..rounds {
@@ -100,7 +121,7 @@ pub(super) fn matrix_free_bound(point: &Point, seed: u64) -> Bound {
             continue;
         }
         let Some(split) = Split::new(point, &leading(&left, count), &leading(&right, count)) else { return Bound::TRIVIAL };
-        let Some(rho) = lanczos_bound(point, &split, steps, &mut rng) else { return Bound::TRIVIAL };
+        let Some(rho) = lanczos_bound(point, &split, steps, FAILURE_PROBABILITY, &mut rng) else { return Bound::TRIVIAL };
         return split.bound(point, rho, BoundProof::Lanczos { failure_probability: FAILURE_PROBABILITY });
     }
     Bound::TRIVIAL
@@ -153,18 +174,18 @@ fn choose_leading(point: &Point, left: &Mat, right: &Mat, values: &[f64], loss: 
 }
 
 /// The eps for which Lanczos on a positive semidefinite `d x d` matrix, `steps` steps from a random start, misses the
-/// largest eigenvalue by more than the share eps with probability at most [`FAILURE_PROBABILITY`]:
+/// largest eigenvalue by more than the share eps with probability at most the one given:
 /// `1.648 sqrt(d) exp(-sqrt(eps) (2 m - 1))` (Kuczynski and Wozniakowski 1992, Theorem 4.2).
-fn lanczos_loss(d: usize, steps: usize) -> f64 {
-    let exponent = (1.648 * (d as f64).sqrt() / FAILURE_PROBABILITY).ln();
+fn lanczos_loss(d: usize, steps: usize, probability: f64) -> f64 {
+    let exponent = (1.648 * (d as f64).sqrt() / probability).ln();
     (exponent / (2.0 * steps as f64 - 1.0)).powi(2)
 }
 
 /// An upper bound of the norm of `R = (I - L L^T) W (I - Q Q^T)`: Lanczos on `R^T R`, every vector kept orthogonal to all
 /// before it.
-fn lanczos_bound(point: &Point, split: &Split, steps: usize, rng: &mut Xoshiro256PlusPlus) -> Option<f64> {
+fn lanczos_bound(point: &Point, split: &Split, steps: usize, probability: f64, rng: &mut Xoshiro256PlusPlus) -> Option<f64> {
     let d = point.rows.states();
-    let loss = lanczos_loss(d, steps);
+    let loss = lanczos_loss(d, steps, probability);
     if loss >= 1.0 {
         return None;
     }

@@ -1,22 +1,19 @@
 //! Dual points, and what can be proven with them.
 //!
-//! A dual point is a matrix W; `M = -lambda W` is feasible for the dual problem when `u^T W v <= 1` for all nonnegative
-//! unit vectors u, v, and surely when `||W||_2 <= 1`. Then `-g*(M)` is a lower bound of the optimum. With `m_i` the mean of
-//! row i of M, `M_c` the rest and `c_i = 1 - sum_j p_ij` (zero but for rounding),
-//!
-//! `g*(M) = sum_i m_i + <M_c, P> + 1/2 ||Xi^-1 M_c||_F^2 - sum_i xi_i^2 c_i^2 / (2 d)`.
-//!
-//! A row with `xi_i = 0` is set to zero in M, which lowers the norm and keeps g* finite.
+//! A dual point is a matrix W, feasible when `u^T W v <= 1` for all nonnegative unit vectors u, v, and surely when `||W||_2 <= 1`.
+//! What it is worth is computed in `value`; that its norm, after clipping, is at most 1 is proven in `small` by all its singular values
+//! or a Cholesky factor, and in `large` by a few and Lanczos for the rest.
 
 mod decompositions;
 mod large;
 mod polar;
 mod small;
+mod value;
 
 pub(super) use decompositions::decompose;
-use large::{low_rank_bound, matrix_free_bound};
-pub(super) use polar::polar;
-use small::dense_bound;
+use large::{given_bound, low_rank_bound, matrix_free_bound};
+pub(super) use polar::{polar, polar_of_columns};
+use small::{cholesky_bound, dense_bound, given_dense_bound};
 
 use super::BoundProof;
 use super::rows::{Rows, beside, by_rows, column_sums, cross, dot, product, sum};
@@ -28,8 +25,8 @@ pub(super) const DENSE_STATES: usize = 1200;
 const ASCENT_STATES: usize = 600;
 /// Where the bound of the norm came out larger than this, the whole decomposition is worth its time ...
 const LOOSE: f64 = 1.001;
-/// ... up to this number of states (half a minute).
-const DENSE_AT_NEED: usize = 3000;
+/// ... up to this number of states (half a minute); up to the same number a Cholesky factor proves the norm.
+const CHOLESKY_STATES: usize = 3000;
 /// Steps of that climb.
 const ASCENT_STEPS: usize = 60;
 
@@ -42,9 +39,42 @@ pub(super) struct Point<'a> {
     pub a: &'a Mat,
     pub b: &'a Mat,
     pub mu: &'a [f64],
+    /// What the solver says should be taken off: left and right singular vectors, and how much of each.
+    pub clip: Option<(&'a Mat, &'a Mat, &'a [f64])>,
 }
 
 impl Point<'_> {
+    /// L diag(e) and R of the clip, where there is one.
+    fn clip_factors(&self) -> Option<(Mat, Mat)> {
+        let (left, right, excess) = self.clip?;
+        let over: Vec<usize> = (0..excess.len()).filter(|&k| excess[k] != 0.0).collect();
+        let pick = |m: &Mat, scale: bool| {
+            by_rows(m.rows(), over.len(), |i, out| {
+                for (o, &k) in out.iter_mut().zip(&over) {
+                    *o = m[(i, k)] * if scale { excess[k] } else { 1.0 };
+                }
+            })
+        };
+        Some((pick(left, true), pick(right, false)))
+    }
+
+    /// `|| |mu| |1|^T + Xi^2 |A| |B|^T + Xi^2 P ||_F / lambda` at most: what rounding in products with W is a share of.
+    fn size(&self) -> f64 {
+        let d = self.rows.states();
+        let all_b = dot(self.b.as_slice(), self.b.as_slice()).sqrt();
+        let rows = sum(d, |i| {
+            let w = self.xi[i] * self.xi[i];
+            let a = dot(self.a.row(i), self.a.row(i)).sqrt();
+            (self.mu[i].abs() * (d as f64).sqrt() + w * a * all_b + w * self.rows.norms2[i].sqrt()).powi(2)
+        });
+        rows.sqrt() / self.lambda
+    }
+
+    /// What every block of W may be wrong by.
+    fn rounding(&self) -> f64 {
+        (self.rows.states() + self.a.cols() + 64) as f64 * f64::EPSILON * self.size()
+    }
+
     /// `W x`.
     fn times(&self, x: &Mat) -> Mat {
         let (px, total) = (self.rows.times(x), column_sums(x, None));
@@ -57,7 +87,7 @@ impl Point<'_> {
     }
 
     /// `W^T y`.
-    fn transposed_times(&self, y: &Mat) -> Mat {
+    pub fn transposed_times(&self, y: &Mat) -> Mat {
         let weighted = by_rows(y.rows(), y.cols(), |i, out| {
             out.iter_mut().zip(y.row(i)).for_each(|(o, y)| *o = self.xi[i] * self.xi[i] * y);
         });
@@ -98,12 +128,14 @@ impl Point<'_> {
     }
 }
 
-/// The dual function along `z M`: `-g*(z M) = constant - z linear - z^2 quadratic`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ray {
+/// The dual function along `z M`, M not clipped: `-g*(z M) = constant - z linear - z^2 quadratic`. The paper's relDG rests on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ray {
     constant: f64,
     linear: f64,
     quadratic: f64,
+    /// The size of the numbers that linear and quadratic are differences of.
+    size: f64,
 }
 
 impl Ray {
@@ -116,7 +148,12 @@ impl Ray {
         let fg = product(f, &gram);
         let spread = |i: usize| rows.norms2[i] - rows.sums[i] * rows.sums[i] / d as f64;
         Ray {
-            constant: Self::constant(rows, xi),
+            size: sum(d, |i| {
+                let w = xi[i] * xi[i];
+                let inner = dot(f.row(i), fg.row(i)).max(0.0);
+                w * rows.norms2[i] + dot(f.row(i), &mean).abs() + if w > 0.0 { inner / w } else { 0.0 }
+            }),
+            constant: sum(d, |i| 0.5 * (xi[i] * (1.0 - rows.sums[i])).powi(2) / d as f64),
             linear: sum(d, |i| {
                 let w = xi[i] * xi[i];
                 if w == 0.0 {
@@ -136,47 +173,15 @@ impl Ray {
         }
     }
 
-    /// M given by `-lambda W`, entry by entry.
-    fn dense(rows: &Rows, xi: &[f64], lambda: f64, w: &Mat) -> Ray {
-        let d = rows.states();
-        let mean = |i: usize| -lambda * w.row(i).iter().sum::<f64>() / d as f64;
-        Ray {
-            constant: Self::constant(rows, xi),
-            linear: sum(d, |i| {
-                if xi[i] == 0.0 {
-                    return 0.0;
-                }
-                let (mean, mut inner) = (mean(i), 0.0);
-                rows.each(i, |j, p| inner += (-lambda * w[(i, j)] - mean) * p);
-                mean + inner
-            }),
-            quadratic: sum(d, |i| {
-                if xi[i] == 0.0 {
-                    return 0.0;
-                }
-                let mean = mean(i);
-                let square: f64 = w.row(i).iter().map(|w| (-lambda * w - mean).powi(2)).sum();
-                0.5 * square / (xi[i] * xi[i])
-            }),
-        }
-    }
-
-    fn constant(rows: &Rows, xi: &[f64]) -> f64 {
-        let d = rows.states();
-        sum(d, |i| 0.5 * (xi[i] * (1.0 - rows.sums[i])).powi(2) / d as f64)
+    /// What rounding may make of the value at `z = 1 / polar`: its parts are differences of larger numbers.
+    pub(super) fn rounding(&self, polar: f64) -> f64 {
+        let z = if polar > 0.0 { 1.0 / polar } else { 0.0 };
+        1e-12 * (self.size * (z + z * z) + self.constant.abs())
     }
 
     /// `-g*(z M)`.
-    pub fn value(&self, z: f64) -> f64 {
+    pub(super) fn value(&self, z: f64) -> f64 {
         self.constant - z * self.linear - z * z * self.quadratic
-    }
-
-    /// The largest value over `0 <= z <= 1 / norm`.
-    fn best(&self, norm: f64) -> f64 {
-        let peak = if self.quadratic > 0.0 { -self.linear / (2.0 * self.quadratic) } else { f64::INFINITY };
-        let most = 1.0 / norm;
-        let z = if peak < most { peak.max(0.0) } else { most };
-        if z.is_finite() { self.value(z) } else { self.constant }
     }
 }
 
@@ -187,11 +192,19 @@ pub(super) struct Bound {
     pub proof: BoundProof,
     /// What the norm of the clipped point was proven to be at most.
     pub norm: f64,
+    /// What was taken off the value for rounding.
+    pub rounding: f64,
 }
 
 impl Bound {
     /// The objective is a sum of squares and norms: zero is always a bound (M = 0).
-    const TRIVIAL: Bound = Bound { value: 0.0, proof: BoundProof::Trivial, norm: 1.0 };
+    const TRIVIAL: Bound = Bound { value: 0.0, proof: BoundProof::Trivial, norm: 1.0, rounding: 0.0 };
+
+    /// A point worth so much, with a proven norm.
+    fn at(worth: value::Worth, proof: BoundProof, norm: f64) -> Bound {
+        let value = worth.value / norm.max(1.0);
+        if value > 0.0 && value.is_finite() { Bound { value, proof, norm, rounding: worth.rounding } } else { Bound::TRIVIAL }
+    }
 
     fn larger(self, other: Bound) -> Bound {
         if other.value > self.value { other } else { self }
@@ -205,16 +218,26 @@ pub(super) fn best_bound(points: &[Point], seed: u64) -> Bound {
     let d = own.rows.states();
     if d <= DENSE_STATES {
         let steps = if points.len() == 1 && d <= ASCENT_STATES { ASCENT_STEPS } else { 0 };
-        return points.iter().fold(best, |best, point| best.larger(dense_bound(point, steps)));
+        for point in points {
+            best = best.larger(dense_bound(point, steps));
+            best = given_dense_bound(point).map_or(best, |b| best.larger(b));
+        }
+        return best;
     }
     // Far from small, one point has to do: the witness where there is one.
-    let tried = if d > 5000 { &points[points.len() - 1..] } else { points };
+    let tried = &points[points.len() - 1..];
     for point in tried {
-        best = best.larger(low_rank_bound(point).unwrap_or_else(|| matrix_free_bound(point, seed)));
+        let found = match (low_rank_bound(point), point.clip) {
+            (Some(bound), _) => Some(bound),
+            (None, Some(_)) if d <= CHOLESKY_STATES => cholesky_bound(point),
+            (None, Some(_)) => given_bound(point, seed),
+            (None, None) => None,
+        };
+        best = best.larger(found.unwrap_or_else(|| matrix_free_bound(point, seed)));
     }
     // Where many singular values exceed 1, a few basis vectors bound the norm only loosely: then all of them, if that can be
     // had at all.
-    if best.norm > LOOSE && d <= DENSE_AT_NEED {
+    if best.norm > LOOSE && d <= CHOLESKY_STATES {
         best = tried.iter().fold(best, |best, point| best.larger(dense_bound(point, 0)));
     }
     best
@@ -268,7 +291,7 @@ mod tests {
         // From a rest far below 1 to one far above it; the rank-one part is 1.5.
         for (lambda, share) in [(1e-4, 1.0 - 1e-7), (6e-5, 1.0 - 1e-7), (5e-5, 0.99), (1e-5, 0.0)] {
             let mu = vec![1.5 * lambda / 400.0; 400];
-            let point = Point { rows: &rows, xi: &xi, lambda, a: &u, b: &v, mu: &mu };
+            let point = Point { rows: &rows, xi: &xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
             let exact = dense_bound(&point, 0);
             let free = matrix_free_bound(&point, 5);
             let top: Vec<f64> = singular_values(&point.dense()).unwrap().into_iter().take(6).collect();
@@ -287,7 +310,7 @@ mod tests {
         let rows = Rows::new("P", &p).unwrap();
         let mu: Vec<f64> = xi.iter().map(|x| x * x * 1e-3).collect();
         for lambda in [1e-5, 1e-6, 1e-7] {
-            let point = Point { rows: &rows, xi: &xi, lambda, a: &u, b: &v, mu: &mu };
+            let point = Point { rows: &rows, xi: &xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
             let (exact, low) = (dense_bound(&point, 0), low_rank_bound(&point).unwrap());
             println!("lambda {lambda:e}: dense {:e}, low rank {:e}", exact.value, low.value);
             assert!((low.value - exact.value).abs() <= 1e-9 * exact.value.abs());
@@ -299,17 +322,16 @@ mod tests {
         let (u, v, xi, p) = planted(90, 3, 20);
         let rows = Rows::new("P", &p).unwrap();
         let mu: Vec<f64> = xi.iter().map(|x| x * 0.3).collect();
-        let point = Point { rows: &rows, xi: &xi, lambda: 1e-3, a: &u, b: &v, mu: &mu };
+        let point = Point { rows: &rows, xi: &xi, lambda: 1e-3, a: &u, b: &v, mu: &mu, clip: None };
         let w = point.dense();
         let x = Mat::from_fn(90, 18, |i, k| ((i * 3 + k * 7) % 11) as f64 - 4.0);
         let same = |a: &Mat, b: &Mat| a.as_slice().iter().zip(b.as_slice()).all(|(a, b)| (a - b).abs() < 1e-11);
         assert!(same(&point.times(&x), &product(&w, &x)));
         assert!(same(&point.transposed_times(&x), &product(&w.transposed(), &x)));
-        // Both forms of the dual function.
-        let (low, dense) = (point.ray(), Ray::dense(&rows, &xi, point.lambda, &w));
-        for z in [0.1, 1.0, 3.0] {
-            assert!((low.value(z) - dense.value(z)).abs() < 1e-12 * dense.value(z).abs().max(1e-6));
-        }
+        // Both forms of the value, with nothing clipped.
+        let none = Mat::zeros(90, 0);
+        let (low, dense) = (value::low_rank(&point, &none, &none).value, value::dense(&rows, &xi, point.lambda, &w).value);
+        assert!((low - dense).abs() < 1e-9 * dense.abs().max(1e-6), "{low} {dense}");
     }
 
     #[test]

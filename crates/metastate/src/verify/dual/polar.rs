@@ -46,6 +46,13 @@ pub(in crate::verify) fn polar(point: &Point, singular: Option<&Mat>, seed: u64)
     if best > 0.0 { best } else { largest_entry(point) }
 }
 
+/// What one round from the solution's own columns finds: every search that starts from them finds at least this.
+pub(in crate::verify) fn polar_of_columns(point: &Point) -> f64 {
+    let mut v = point.b.clone();
+    positive_unit_columns(&mut v);
+    ascend(point, &mut v).into_iter().fold(f64::NEG_INFINITY, f64::max)
+}
+
 /// One round of `u = [W v]_+ / ||.||`, `v = [W^T u]_+ / ||.||` for every column; the values `u^T W v`.
 fn ascend(point: &Point, v: &mut Mat) -> Vec<f64> {
     let mut u = point.times(v);

@@ -1,8 +1,8 @@
 //! Few states: all singular values of the dual point.
 
 use super::super::rows::{Rows, by_rows, dot};
-use super::decompositions::{decompose, singular_values};
-use super::{Bound, Point, Ray};
+use super::decompositions::{decompose, gram, positive_definite, singular_values};
+use super::{Bound, Point, value};
 use crate::linalg::Mat;
 use crate::verify::BoundProof;
 
@@ -10,17 +10,17 @@ use crate::verify::BoundProof;
 pub(super) fn dense_bound(point: &Point, steps: usize) -> Bound {
     let (rows, xi, lambda) = (point.rows, point.xi, point.lambda);
     let Some(mut w) = clip(&point.dense()) else { return Bound::TRIVIAL };
-    let value = |w: &Mat| Ray::dense(rows, xi, lambda, w).best(1.0);
-    let (mut best, mut best_value) = (w.clone(), value(&w));
+    let worth = |w: &Mat| value::dense(rows, xi, lambda, w);
+    let (mut best, mut best_value) = (w.clone(), worth(&w));
     let smallest = xi.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
     let step = (smallest / lambda).powi(2);
     let (mut ahead, mut momentum) = (w.clone(), 1.0f64);
     for _ in 0..steps {
         let Some(next) = clip(&ascent_step(rows, xi, lambda, &ahead, step)) else { break };
-        let next_value = value(&next);
+        let next_value = worth(&next);
         let grown = 0.5 * (1.0 + (1.0 + 4.0 * momentum * momentum).sqrt());
         let inertia = (momentum - 1.0) / grown;
-        if next_value < best_value {
+        if next_value.value < best_value.value {
             momentum = 1.0;
             ahead = next.clone();
         } else {
@@ -36,8 +36,51 @@ pub(super) fn dense_bound(point: &Point, steps: usize) -> Bound {
     }
     // The norm of what is handed out is measured anew, with room for the rounding of the decomposition.
     let Some(norm) = singular_values(&best).map(|s| s.first().copied().unwrap_or(0.0)) else { return Bound::TRIVIAL };
-    let norm = norm * (1.0 + 4.0 * f64::EPSILON * w.rows() as f64);
-    Bound { value: Ray::dense(rows, xi, lambda, &best).best(norm.max(f64::MIN_POSITIVE)), proof: BoundProof::Dense, norm }
+    let norm = norm * (1.0 + 4.0 * f64::EPSILON * w.rows() as f64) + point.rounding();
+    Bound::at(best_value, BoundProof::Dense, norm)
+}
+
+/// The point as the solver clipped it, with all its singular values.
+pub(super) fn given_dense_bound(point: &Point) -> Option<Bound> {
+    let (left, right) = point.clip_factors()?;
+    let w = clipped(&point.dense(), &left, &right);
+    let largest = singular_values(&w)?.first().copied().unwrap_or(0.0);
+    let norm = largest * (1.0 + 4.0 * f64::EPSILON * w.rows() as f64) + point.rounding();
+    Some(Bound::at(value::low_rank(point, &left, &right), BoundProof::Dense, norm))
+}
+
+/// The point as the solver clipped it, its norm proven by a Cholesky factor of `rho^2 I - W^T W`: that it exists proves
+/// `||W||^2 <= rho^2 + (d + 2) eps (d rho^2 + ||W||_F^2)`.
+pub(super) fn cholesky_bound(point: &Point) -> Option<Bound> {
+    let (left, right) = point.clip_factors()?;
+    let w = clipped(&point.dense(), &left, &right);
+    let d = w.rows();
+    let square = gram(&w)?;
+    let trace: f64 = (0..d).map(|i| square[(i, i)]).sum();
+    let share = (d as f64 + 2.0) * f64::EPSILON;
+    for excess in [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0] {
+        let rho2 = f64::powi(1.0 + excess, 2);
+        if positive_definite(&square, rho2) {
+            let rho2 = tightened(&square, 0.1 * excess, excess);
+            let norm = (rho2 + share * (d as f64 * rho2 + trace)).sqrt() + point.rounding();
+            return Some(Bound::at(value::low_rank(point, &left, &right), BoundProof::Cholesky, norm));
+        }
+    }
+    None
+}
+
+/// The test passes at `1 + high`: the smallest rho^2, to a tenth or so, at which it still does.
+fn tightened(square: &Mat, mut low: f64, mut high: f64) -> f64 {
+    for _ in 0..4 {
+        let middle = 0.5 * (low + high);
+        if positive_definite(square, (1.0 + middle).powi(2)) { high = middle } else { low = middle }
+    }
+    (1.0 + high).powi(2)
+}
+
+/// `W - L R^T`.
+fn clipped(w: &Mat, left: &Mat, right: &Mat) -> Mat {
+    by_rows(w.rows(), w.cols(), |i, out| (0..out.len()).for_each(|j| out[j] = w[(i, j)] - dot(left.row(i), right.row(j))))
 }
 
 /// `W + step * dD/dW`, where `dD/dW = lambda (P + Xi^-2 M_c + c 1^T / d)` is lambda times the X that attains g*.

@@ -1,0 +1,202 @@
+//! What is proven. Only this module can make a [`Proven`], and only a `Proven` may become a certified gap, reach a file or a
+//! page, or carry the word *certified*. What merely steers the solver is a [`super::solve::steer::Steering`], another type.
+//!
+//! The chain of inequalities, each step with its rounding, is written down in `docs/mathematics.md`; the numbers (P1) to
+//! (P7) below and in the rooms of this module are those of that page.
+//!
+//! (P1) For nonnegative u, v: `u^T W v <= ||W||_2 ||u|| ||v||`. So `||W||_2 <= 1` gives `Omega(X) >= <W, X>`.
+//! (P2) Then for every stochastic X and every vector nu, `f(X) >= D(W, nu)`: see [`value`].
+//! (P3) D is concave in W and `D(0) >= 0`, so a proven `||W||_2 <= n` gives the bound `D(W) / max(1, n)`.
+//! (P4) W is a known point with its largest singular values clipped: see [`point`].
+//! (P5) to (P7) are the three ways to prove `||W||_2 <= n`: [`norm`].
+
+pub(crate) mod leading;
+mod norm;
+pub(crate) mod point;
+pub(crate) mod value;
+
+use crate::linalg::Mat;
+use crate::solve::Problem;
+use point::{Clipped, DualPoint};
+
+/// How a bound of the norm of the dual point was proven.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Method {
+    /// Zero is a lower bound of a sum of squares and norms: nothing better could be proven.
+    Trivial,
+    /// P has an exact low-rank form, so W has one too and its few singular values are known.
+    LowRank,
+    /// A Cholesky factor of `n^2 I - W^T W` exists.
+    Cholesky,
+    /// The leading singular values are known and the rest is bounded by Lanczos from random starts (Kuczynski and Wozniakowski 1992).
+    Lanczos {
+        /// Largest probability, over all random starts that were tried, that the bound does not hold.
+        failure_probability: f64,
+    },
+}
+
+impl Method {
+    /// The word in `summary.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Trivial => "trivial",
+            Method::LowRank => "low-rank",
+            Method::Cholesky => "cholesky",
+            Method::Lanczos { .. } => "lanczos",
+        }
+    }
+
+    /// The probability that a proof by random starts does not hold; none where the proof is certain.
+    pub fn failure_probability(self) -> Option<f64> {
+        if let Method::Lanczos { failure_probability } = self { Some(failure_probability) } else { None }
+    }
+
+    /// What was done, in half a sentence.
+    pub fn describe(self) -> String {
+        match self {
+            Method::Trivial => "zero is a lower bound of every objective; nothing better could be proven".to_owned(),
+            Method::LowRank => "all singular values of the dual point are known, because the matrix has an exact low-rank form".to_owned(),
+            Method::Cholesky => "a Cholesky factorisation proves that no singular value of the dual point exceeds its limit".to_owned(),
+            Method::Lanczos { failure_probability } => {
+                format!("Lanczos iterations from random starts bound the singular values of the dual point; the probability that this fails is at most {failure_probability:.0e}")
+            }
+        }
+    }
+}
+
+/// The dual point behind a bound, for others to check: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Witness {
+    /// A (`d x k`).
+    pub a: Mat,
+    /// B (`d x k`).
+    pub b: Mat,
+    /// One multiplier a row.
+    pub mu: Vec<f64>,
+    /// Left singular vectors near and above 1 (`d x m`).
+    pub left: Mat,
+    /// Right singular vectors near and above 1 (`d x m`).
+    pub right: Mat,
+    /// What is taken off each of their singular values; zero for those that are not above 1.
+    pub excess: Vec<f64>,
+}
+
+impl Witness {
+    /// The point that gives the bound 0 whatever the data: W = 0 is not of the form above, but its bound needs no point.
+    pub fn none(states: usize) -> Self {
+        let zeros = || Mat::zeros(states, 1);
+        Witness { a: zeros(), b: zeros(), mu: vec![0.0; states], left: Mat::zeros(states, 0), right: Mat::zeros(states, 0), excess: vec![] }
+    }
+
+    /// The same as the checker takes it.
+    pub fn for_checking(&self) -> crate::verify::Witness<'_> {
+        crate::verify::Witness { a: &self.a, b: &self.b, mu: &self.mu, clip: Some((&self.left, &self.right, &self.excess)) }
+    }
+}
+
+/// A lower bound of the optimum that is proven. There is no other way to make one than [`prove`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proven {
+    lower_bound: f64,
+    norm: f64,
+    clipped: usize,
+    method: Method,
+}
+
+impl Proven {
+    /// No stochastic X has a smaller objective.
+    pub fn lower_bound(&self) -> f64 {
+        self.lower_bound
+    }
+
+    /// What `||W||_2` was proven to be at most; the bound was divided by it where it exceeds 1.
+    pub fn norm(&self) -> f64 {
+        self.norm
+    }
+
+    /// Singular values that were clipped.
+    pub fn clipped(&self) -> usize {
+        self.clipped
+    }
+
+    /// How the norm was proven.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The certified gap of a point with this objective: `(F - lower bound) / F`.
+    pub fn gap(&self, objective: f64) -> f64 {
+        if objective > 0.0 { ((objective - self.lower_bound) / objective).max(0.0) } else { 0.0 }
+    }
+
+    const TRIVIAL: Proven = Proven { lower_bound: 0.0, norm: 1.0, clipped: 0, method: Method::Trivial };
+}
+
+/// How much work to put into a proof.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Effort {
+    /// Up to this number of states the norm is proven by a Cholesky factorisation.
+    pub cholesky_states: usize,
+    /// Lanczos steps at first.
+    pub lanczos_steps: usize,
+    /// Lanczos steps at most, where more would prove more.
+    pub most_lanczos_steps: usize,
+    /// Largest failure probability of a proof by Lanczos, all tries together.
+    pub failure_probability: f64,
+    /// Seed of the random start vectors.
+    pub seed: u64,
+    /// Whether anything is to be proven at all. Without, a result says `not proven`.
+    pub prove: bool,
+}
+
+impl Effort {
+    /// No proof at all, where only the factors are wanted: the result says `not proven`.
+    pub fn without_proof() -> Self {
+        Effort { prove: false, ..Effort::default() }
+    }
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Effort { cholesky_states: 3000, lanczos_steps: 60, most_lanczos_steps: 480, failure_probability: 1e-12, seed: 0, prove: true }
+    }
+}
+
+/// A point of the dual that may be worth proving: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, before clipping.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// A (`d x k`).
+    pub a: &'a Mat,
+    /// B (`d x k`).
+    pub b: &'a Mat,
+    /// One multiplier a row.
+    pub mu: &'a [f64],
+}
+
+/// The best bound that one of the candidates gives, with its witness. It always ends, and always with a bound: at the worst zero.
+pub fn prove(problem: &Problem, candidates: &[Candidate], effort: &Effort) -> (Proven, Witness) {
+    let mut best = (Proven::TRIVIAL, Witness::none(problem.states()));
+    for c in candidates {
+        let w = DualPoint { problem, a: c.a, b: c.b, mu: c.mu };
+        let Some(found) = bound(&w, effort) else { continue };
+        if found.0.lower_bound > best.0.lower_bound {
+            best = found;
+        }
+    }
+    best
+}
+
+/// The bound of one point: clip, prove the norm of what is left, evaluate. None where the numbers are beyond the range of f64.
+fn bound(w: &DualPoint, effort: &Effort) -> Option<(Proven, Witness)> {
+    let (clipped, norm, method) = norm::clip_and_prove(w, effort)?;
+    let value = value::lower(w, &clipped);
+    let lower_bound = value / norm.max(1.0);
+    if !(lower_bound > 0.0 && lower_bound.is_finite()) {
+        return None;
+    }
+    let Clipped { left, right, excess } = clipped;
+    let count = excess.iter().filter(|e| **e > 0.0).count();
+    let witness = Witness { a: w.a.clone(), b: w.b.clone(), mu: w.mu.to_vec(), left, right, excess };
+    Some((Proven { lower_bound, norm, clipped: count, method }, witness))
+}

@@ -1,0 +1,100 @@
+//! lambda_max, checked from both sides: at it no pair of nonnegative directions improves on one meta-state, a tenth below it some pair
+//! does. Both rest on a local search, so both are inequalities with room for two honest searches to differ.
+
+use super::dual::{DENSE_STATES, Point, decompose, polar};
+use super::rows::{Rows, leading};
+use crate::error::Result;
+use crate::linalg::{Mat, Operator};
+
+/// Two honest searches may differ by this share.
+const ROOM: f64 = 1e-2;
+
+/// What was found about a stated lambda_max.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LambdaMaxCheck {
+    /// Best `u^T W v` found at the stated value, where one meta-state should be optimal: at most 1 but for the search.
+    pub at_it: f64,
+    /// The same a tenth below it: above 1.
+    pub below_it: f64,
+    /// Whether one meta-state explains everything, so that every lambda is large enough.
+    pub degenerate: bool,
+}
+
+impl LambdaMaxCheck {
+    /// Whether the stated value stands.
+    pub fn stands(&self) -> bool {
+        self.degenerate || (self.at_it <= 1.0 + ROOM && self.below_it > 1.0 + 1e-6)
+    }
+}
+
+/// Looks at a stated lambda_max.
+pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) -> Result<LambdaMaxCheck> {
+    let rows = Rows::new("the transition matrix", p)?;
+    let d = rows.states();
+    let weights: Vec<f64> = xi.iter().map(|x| x * x).collect();
+    let total: f64 = weights.iter().sum();
+    let weighted = Mat::from_fn(d, 1, |i, _| weights[i] / total);
+    let mean = rows.transposed_times(&weighted).into_vec();
+    // All rows alike: nothing is left that a second meta-state could explain.
+    let ones = Mat::from_fn(d, 1, |_, _| 1.0);
+    let one_law = Mat::from_vec(d, 1, mean.clone())?;
+    let left_over = rows.residual2(xi, &ones, &one_law);
+    let degenerate = left_over <= 1e-20 * rows.norm2(xi);
+    if degenerate || !(stated > 0.0 && stated.is_finite()) {
+        return Ok(LambdaMaxCheck { at_it: f64::NAN, below_it: f64::NAN, degenerate });
+    }
+    let found = |lambda: f64| search(&rows, xi, &weights, total, &mean, lambda, seed);
+    Ok(LambdaMaxCheck { at_it: found(stated), below_it: found(0.9 * stated), degenerate })
+}
+
+/// The best pair at the rank-one solution of this lambda.
+fn search(rows: &Rows, xi: &[f64], weights: &[f64], total: f64, mean: &[f64], lambda: f64, seed: u64) -> f64 {
+    let d = rows.states();
+    let v = one_metastate(mean, total, lambda);
+    let norm2: f64 = v.iter().map(|x| x * x).sum();
+    let (u, v) = (Mat::from_fn(d, 1, |_, _| 1.0), Mat::from_fn(d, 1, |i, _| v[i]));
+    let pv = rows.times(&v);
+    // The first KKT condition with u_i = 1: mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(d).
+    let mu: Vec<f64> = (0..d).map(|i| weights[i] * (norm2 - pv[(i, 0)]) + lambda * (norm2 / d as f64).sqrt()).collect();
+    let point = Point { rows, xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
+    let singular = if d <= DENSE_STATES { decompose(&point.dense()) } else { None };
+    let singular = singular.map(|(_, _, right)| leading(&right, right.cols().min(8)));
+    // Every state's own best partner is a start too, where there are few.
+    let states = if d <= 400 { (0..d).collect() } else { heaviest(weights, 24) };
+    let images = point.transposed_times(&Mat::from_fn(d, states.len(), |i, k| if i == states[k] { 1.0 } else { 0.0 }));
+    let starts = singular.map_or(images.clone(), |s| super::rows::beside(&[&s, &images]));
+    polar(&point, Some(&starts), seed)
+}
+
+/// The minimiser of `c/2 ||v - p||^2 + lambda sqrt(d) ||v||` on the simplex: the projection of a shrunken p, by bisection on how much.
+fn one_metastate(p: &[f64], c: f64, lambda: f64) -> Vec<f64> {
+    let root = (p.len() as f64).sqrt();
+    let at = |shrink: f64| {
+        let mut sorted: Vec<f64> = p.iter().map(|x| shrink * x).collect();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let (mut sum, mut tau) = (0.0, f64::NEG_INFINITY);
+        for (k, x) in sorted.iter().enumerate() {
+            sum += x;
+            let candidate = (sum - 1.0) / (k + 1) as f64;
+            if candidate >= *x {
+                break;
+            }
+            tau = candidate;
+        }
+        p.iter().map(|x| (shrink * x - tau).max(0.0)).collect::<Vec<f64>>()
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        let length = at(middle).iter().map(|x| x * x).sum::<f64>().sqrt();
+        if middle * (c + lambda * root / length) < c { low = middle } else { high = middle }
+    }
+    at(0.5 * (low + high))
+}
+
+fn heaviest(weights: &[f64], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by(|&i, &j| weights[j].total_cmp(&weights[i]));
+    order.truncate(count);
+    order
+}
