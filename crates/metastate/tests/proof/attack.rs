@@ -267,6 +267,7 @@ fn search(
         append_decrease: 1e-13,
         max_rank: problem.states().max(best.factors.rank()),
         max_sweeps: effort.polish,
+        certificate: metastate::solve::Effort::without_proof(),
         ..Settings::default()
     };
     let polished = solve(problem, &polish, &mut Silent).expect("settings are in their range");
@@ -299,7 +300,7 @@ fn descend(problem: &Problem, mut x: Factors, sweeps: usize, best: f64, seed: u6
             return x;
         }
         let (mu, _) = multiplier_and_errors(problem, &x, &Products::at(problem, &x));
-        let search = Search { starts: 4, steps: 20, seed: seed + round };
+        let search = Search { starts: 4, steps: 20, seed: seed + round, thorough: false };
         let (_, found) = grow::ascend(problem, &x, &mu, &search, 1.0 + 1e-9);
         match grow::append(problem, &x, &found, &settings) {
             Some(longer) if !found.is_empty() => x = longer,

@@ -1,17 +1,17 @@
 //! The one place that knows how a solution publishes what it claims.
 
 use metastate::solve::{Problem, Solution};
-use metastate::verify::{Recomputed, Reported, Witness, recompute};
+use metastate::verify::{Recomputed, Reported, recompute};
 use metastate::{Error, Mat};
 
 /// The proven lower bound; `None` where nothing was proven.
 pub fn lower_bound(solution: &Solution) -> Option<f64> {
-    Some(solution.bound.value)
+    solution.proof.as_ref().map(|proven| proven.lower_bound())
 }
 
 /// What the bound rests on, in words.
 pub fn proof(solution: &Solution) -> String {
-    format!("{:?}", solution.bound.proof)
+    solution.proof.as_ref().map_or("not proven".into(), |proven| proven.method().as_str().into())
 }
 
 /// Every number that the solution states.
@@ -26,7 +26,7 @@ pub fn claims(solution: &Solution) -> Reported {
         ge: Some(solution.errors.ge),
         rel_dg: Some(solution.errors.rel_dg),
         lower_bound: lower_bound(solution),
-        certified_gap: Some(solution.errors.certified_gap),
+        certified_gap: solution.certified_gap(),
         rel_re: None,
         rel_se: None,
     }
@@ -34,6 +34,5 @@ pub fn claims(solution: &Solution) -> Reported {
 
 /// All figures of the factors `(u, v)`, computed anew by the checker, with the solution's witness.
 pub fn checked(problem: &Problem, u: &Mat, v: &Mat, solution: &Solution) -> Result<Recomputed, Error> {
-    let witness = Witness { a: &solution.witness.a, b: &solution.witness.b, mu: &solution.witness.mu };
-    recompute(problem.p, problem.xi, problem.lambda, u, v, Some(witness), None, 0)
+    recompute(problem.p, problem.xi, problem.lambda, u, v, Some(solution.witness.for_checking()), None, 0)
 }
