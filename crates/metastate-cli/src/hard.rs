@@ -22,6 +22,8 @@ pub fn metastates(clusters: Clusters, u: &Mat, xi: &[f64], seed: u64) -> Result<
     let by_kmeans = |k: usize| -> Result<Partition> { Ok(kmeans(u, xi, &KMeans::new(k, u.rows(), u.cols(), seed))?.partition) };
     match clusters {
         Clusters::Membership => Ok(Partition::by_membership(u, xi)),
+        // More meta-states than states: a zone for each cannot be had.
+        Clusters::Rank if u.cols() > u.rows() => Ok(Partition::by_membership(u, xi)),
         Clusters::Rank => Ok(by_kmeans(u.cols())?.numbered_as_columns(u, xi)),
         Clusters::Count(k) => by_kmeans(k),
     }

@@ -43,7 +43,9 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
 /// Whether every state is where the stated rule puts it.
 fn wrong_zones(checks: &mut Checks, subject: &Subject, zones: &[usize]) -> Option<String> {
     let (u, xi, k) = (subject.u(), subject.data.chain.xi(), subject.zone_count());
-    if subject.fit.hard() == Clusters::Membership {
+    // With more meta-states than states there cannot be a cluster for each: the largest membership decides.
+    let too_many = subject.fit.hard() == Clusters::Rank && u.cols() > u.rows();
+    if subject.fit.hard() == Clusters::Membership || too_many {
         let stray = (0..zones.len()).find(|&i| zones[i] != home(u.row(i)));
         return stray.map(|i| format!("row {}: not the largest membership", i + 1));
     }

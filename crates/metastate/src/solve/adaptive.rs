@@ -493,7 +493,7 @@ impl<'a> Run<'a> {
         let problem = self.problem;
         let mut factors = std::mem::take(&mut self.state.factors);
         factors.order_by_mass(problem.xi);
-        let objective = problem.objective(&factors);
+        let objective = problem.published_objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
         let search = Search::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);
         let (support, _) = grow::ascend(problem, &factors, &mu, &search, f64::INFINITY);

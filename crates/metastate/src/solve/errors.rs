@@ -11,7 +11,7 @@ pub fn relative_duality_gap(problem: &Problem, x: &Factors, mu: &[f64], support:
     problem.times_v(&x.v, &mut q);
     let cross = problem.weighted_inner(&q, &x.u);
     let linear = cross - problem.data_norm2 - mu.iter().sum::<f64>();
-    let fidelity = problem.objective(x).fidelity;
+    let fidelity = problem.published_objective(x).fidelity;
     let z = if support > 0.0 { 1.0 / support } else { 0.0 };
     (objective + z * linear + z * z * fidelity) / objective
 }

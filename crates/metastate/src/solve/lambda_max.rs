@@ -11,11 +11,15 @@ use crate::proof::point::{DualPoint, beside};
 /// Random directions, and single states, that the first search starts from.
 const STARTS: usize = 6;
 /// Directions that are followed after the first round.
-const FOLLOWED: usize = 3;
+const FOLLOWED: usize = 6;
 /// Ascent steps a round.
 const STEPS: usize = 12;
+/// Ascent steps of a thorough search.
+const THOROUGH_STEPS: usize = 60;
+/// Where the climb begins, as a share of `sum xi^2`: where all rows are alike every lambda is large enough, and this one is told.
+const SMALLEST: f64 = 1e-12;
 /// Rounds of the fixed point, at most.
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 100;
 /// Relative precision of the answer.
 const PRECISION: f64 = 1e-4;
 
@@ -47,33 +51,46 @@ pub fn rank_one(problem: &Problem) -> Factors {
 /// Smallest lambda at which no pair of nonnegative directions improves on one meta-state, as projected ascent finds it.
 ///
 /// `m(lambda) = max u^T (mu 1^T - grad g) v` at the rank-one solution is at least lambda (the solution's own pair reaches it) and
-/// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs to the answer.
+/// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs to the answer. The climb follows a few directions;
+/// before it ends, a thorough search must agree that there is nothing more.
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
-    let d = p.states();
-    let mut lambda = f64::MIN_POSITIVE.sqrt();
-    let mut starts: Option<Mat> = None;
+    // Far below every lambda that matters, and far above numbers whose squares vanish.
+    let mut lambda = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
+    let mut followed: Option<Mat> = None;
     for _ in 0..ROUNDS {
         let problem = Problem::new(p, weights, lambda)?;
-        let x = rank_one(&problem);
-        // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(d), from the first KKT condition with u_i = 1.
-        let mut q = Mat::default();
-        problem.times_v(&x.v, &mut q);
-        let norm2 = thin::dot(x.v.as_slice(), x.v.as_slice());
-        let level = lambda * (norm2 / d as f64).sqrt();
-        let mu: Vec<f64> = (0..d).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
-        let w = DualPoint { problem: &problem, a: &x.u, b: &x.v, mu: &mu };
-        let first = starts.take().unwrap_or_else(|| grow::thorough_starts(&w, STARTS, seed));
-        let (_, v, values) = grow::alternate(&w, beside(&[&x.v, &first]), STEPS);
-        let best = lambda * values.iter().copied().fold(0.0, f64::max);
+        let (best, starts) = best_pair(&problem, followed.take(), seed);
+        if best > lambda * (1.0 + PRECISION) {
+            (lambda, followed) = (best, Some(starts));
+            continue;
+        }
+        let (best, starts) = best_pair(&problem, None, seed.wrapping_add(1));
         if best <= lambda * (1.0 + PRECISION) {
             return Ok(lambda);
         }
-        // Go on from where this round ended with its best directions; the solution's own column comes in again anyway.
-        let mut order: Vec<usize> = (1..v.cols()).collect();
-        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
-        order.truncate(FOLLOWED);
-        starts = Some(v.select_columns(&order));
-        lambda = best;
+        (lambda, followed) = (best, Some(starts));
     }
     Ok(lambda)
+}
+
+/// `max u^T (mu 1^T - grad g) v` at the rank-one solution, from the directions given or else from everywhere, and the best directions.
+fn best_pair(problem: &Problem, followed: Option<Mat>, seed: u64) -> (f64, Mat) {
+    let (d, lambda) = (problem.states(), problem.lambda);
+    let x = rank_one(problem);
+    // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(d), from the first KKT condition with u_i = 1.
+    let mut q = Mat::default();
+    problem.times_v(&x.v, &mut q);
+    let norm2 = thin::dot(x.v.as_slice(), x.v.as_slice());
+    let level = lambda * (norm2 / d as f64).sqrt();
+    let mu: Vec<f64> = (0..d).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
+    let w = DualPoint { problem, a: &x.u, b: &x.v, mu: &mu };
+    let steps = if followed.is_some() { STEPS } else { THOROUGH_STEPS };
+    let first = followed.unwrap_or_else(|| grow::thorough_starts(&w, STARTS, seed));
+    let (_, v, values) = grow::alternate(&w, beside(&[&x.v, &first]), steps);
+    let best = lambda * values.iter().copied().fold(0.0, f64::max);
+    // Go on from the best directions; the solution's own column comes in again anyway.
+    let mut order: Vec<usize> = (1..v.cols()).collect();
+    order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+    order.truncate(FOLLOWED);
+    (best, v.select_columns(&order))
 }

@@ -78,7 +78,7 @@ pub fn compare(reported: &Reported, recomputed: &Recomputed) -> Vec<Check> {
     add(reported.rel_le1, &|x| equal("rel_le1", x, r.rel_le1, 1e-4 * r.rel_le1.abs() + 1e-9 + r.rel_le_rounding.0));
     add(reported.rel_le2, &|x| equal("rel_le2", x, r.rel_le2, 1e-4 * r.rel_le2.abs() + 1e-9 + r.rel_le_rounding.1));
     // Two honest searches find different things; but every search starts from the solution's own columns.
-    add(reported.ge, &|x| at_least("ge", x, r.ge_of_columns, 1e-6 * (1.0 + r.ge_of_columns.abs())));
+    add(reported.ge, &|x| at_least("ge", x, r.ge_of_columns, 1e-6 * (1.0 + r.ge_of_columns.abs()) + r.ge_rounding));
     // relDG follows from the GE that the result states.
     let polar = reported.ge.unwrap_or(r.ge) + 1.0;
     let rel_dg = relative_gap(&r.ray, polar, r.objective);

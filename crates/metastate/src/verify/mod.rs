@@ -96,6 +96,8 @@ pub struct Recomputed {
     pub ge: f64,
     /// The least that any search from the solution's own columns finds for it.
     pub ge_of_columns: f64,
+    /// What rounding may make of it.
+    pub ge_rounding: f64,
     /// The paper's relative duality gap at `M = -lambda W / Omega°(W)`. Heuristic, since `Omega°` is; where no positive
     /// `Omega°` was found, M = 0 is taken.
     pub rel_dg: f64,
@@ -177,6 +179,7 @@ pub fn recompute(
         rel_le2: local.rel_le2,
         ge: polar - 1.0,
         ge_of_columns: dual::polar_of_columns(&own) - 1.0,
+        ge_rounding: own.rounding(),
         rel_dg: relative_gap(&ray, polar, objective),
         ray,
         rel_le_rounding: local.rounding,

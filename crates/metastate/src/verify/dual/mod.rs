@@ -71,7 +71,7 @@ impl Point<'_> {
     }
 
     /// What every block of W may be wrong by.
-    fn rounding(&self) -> f64 {
+    pub fn rounding(&self) -> f64 {
         (self.rows.states() + self.a.cols() + 64) as f64 * f64::EPSILON * self.size()
     }
 
