@@ -61,7 +61,7 @@ pub fn proven_gap(solution: &Solution) -> Option<f64> {
 
 /// The same for a point of the relaxation: how far its value is above the proven lower bound.
 fn proven_gap_of(problem: &Problem, x: &Relaxation) -> Option<f64> {
-    let (proven, _) = prove(problem, &[Candidate { a: &x.a, b: &x.b, mu: &x.mu }], &Effort::default());
+    let (proven, _) = prove(problem, &[Candidate { a: &x.a, b: &x.b, mu: &x.mu }], f64::INFINITY, &Effort::default());
     Some(proven.gap(x.value))
 }
 
@@ -270,8 +270,14 @@ pub fn fixed(instance: &Instance, lambda: Option<f64>, rank: usize) -> Result<Fi
     let cap = (16 * instance.key.r + 40).min(instance.key.d / 2);
     let mut row_space = solution.witness.b.clone();
     let convex = relaxed(instance, &problem, &mut row_space, cap).map(|(point, _)| point);
-    let weak =
-        ascend(&problem, &solution.factors, &solution.mu, &Search { starts: 1, steps: 3, seed: instance.trajectory, thorough: false }, f64::INFINITY).0;
+    let weak = ascend(
+        &problem,
+        &solution.factors,
+        &solution.mu,
+        &Search { starts: 1, steps: 3, seed: instance.trajectory, thorough: false },
+        f64::INFINITY,
+    )
+    .0;
     let weak = [weak - 1.0, relative_duality_gap(&problem, &solution.factors, &solution.mu, weak, solution.objective.value)];
     let none = Point { lambda, rel_re: 0.0, rank: 0, proven: None };
     Ok(FixedResult {

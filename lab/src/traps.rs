@@ -279,7 +279,10 @@ fn early(bench: &Bench) -> Result<TrapResult> {
         let mu = metastate::solve::kkt::multiplier_and_errors(&problem, x, &products).0;
         let mut fields = vec![name.to_owned()];
         fields.extend([100, 5000, 50_000].map(|n| format!("{:.4}", probe(&problem, x, &mu, n, 1).value)));
-        fields.push(format!("{:.4}", ascend(&problem, x, &mu, &Search { starts: 16, steps: 300, seed: 1, thorough: false }, f64::INFINITY).0));
+        fields.push(format!(
+            "{:.4}",
+            ascend(&problem, x, &mu, &Search { starts: 16, steps: 300, seed: 1, thorough: false }, f64::INFINITY).0
+        ));
         table.row(fields);
     };
     row("rank 1", &rank_one(&problem));

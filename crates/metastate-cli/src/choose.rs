@@ -4,7 +4,7 @@ use metastate::Folds;
 use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
 use metastate::solve::score::Smoothing;
 use metastate::solve::select::{Choice, HeldOut, SelectSettings, select_watched};
-use metastate::solve::{Factors, Problem, Settings, Solution, Start, StopRule};
+use metastate::solve::{Effort, Factors, Problem, Settings, Solution, Start, StopRule};
 use metastate_report::number;
 use metastate_report::page::{PathPoint, PathStory};
 use serde_json::{Value, json};
@@ -83,6 +83,8 @@ pub fn choose(
         stop: if job.fit.as_in_paper { solver.stop } else { StopRule::Certificate { gap: job.fit.gap.clamp(1e-3, PATH_PRECISION.0) } },
         tolerance: PATH_PRECISION.1.max(job.fit.tolerance),
         max_rank: if job.whole_path { solver.max_rank } else { choice.rank },
+        // Where the path only leads to the chosen rank, its points are not worth a proof each; the answer is.
+        certificate: if job.whole_path { solver.certificate } else { Effort { prove: false, ..solver.certificate } },
         ..solver.clone()
     };
     let mut fold_paths = if job.whole_path { Some(FoldPaths::new(&folds, loaded.chain.weights())?) } else { None };

@@ -241,8 +241,13 @@ impl Reporter {
         let mut text = format!("rank {}", p.rank);
         if p.objective.is_finite() {
             let rate = self.rate(p.sweep as u64);
-            text +=
-                &format!(", round {}, sweep {} ({rate:.1}/s), objective {:.9e}, gap about {:.2e}", p.round + 1, p.sweep, p.objective, p.steering.gap(p.objective));
+            text += &format!(
+                ", round {}, sweep {} ({rate:.1}/s), objective {:.9e}, gap about {:.2e}",
+                p.round + 1,
+                p.sweep,
+                p.objective,
+                p.steering.gap(p.objective)
+            );
         } else {
             text += &format!(", lower bound about {:.9e}", p.steering.guess());
         }

@@ -47,8 +47,13 @@ fn main() -> metastate::Result<()> {
             let fits = SpectralFits::new(counts.csr().clone(), choice.rank, 0)?;
             let refit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, max_passes: 200, ..Default::default() })?;
             let sampling = relative_sampling_error(chain.weights(), chain.p(), exact.p());
-            let values =
-                [sampling, error(&penalised.factors), error(&squares.factors), error(&refit.factors), penalised.certified_gap().unwrap_or(f64::NAN)];
+            let values = [
+                sampling,
+                error(&penalised.factors),
+                error(&squares.factors),
+                error(&refit.factors),
+                penalised.certified_gap().unwrap_or(f64::NAN),
+            ];
             println!(
                 "d {d} r {r} n/d^2 {ratio} seed {seed}: relSE {:.3e}, at lambda* {:.3e} (rank {}, gap {:.1e}), least squares {:.3e}, likelihood {:.3e} (rank {} chosen, prior {}), {:.0} s",
                 values[0],

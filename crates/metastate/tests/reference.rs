@@ -115,7 +115,11 @@ fn check(row: &Row, chain: &Chain) {
     assert!(objective <= row.upper * (1.0 + row.above), "{what} is above {:e}", row.upper);
     assert!(objective >= row.lower * (1.0 - 1e-9), "{what} is below the proven bound {:e}", row.lower);
     assert!(bound <= row.upper * (1.0 + 1e-9), "{what}: the bound {bound:e} is above a feasible point's {:e}", row.upper);
-    assert!(solution.certified_gap().unwrap_or(f64::NAN) <= row.proven, "{what}: certified to {:e} only", solution.certified_gap().unwrap_or(f64::NAN));
+    assert!(
+        solution.certified_gap().unwrap_or(f64::NAN) <= row.proven,
+        "{what}: certified to {:e} only",
+        solution.certified_gap().unwrap_or(f64::NAN)
+    );
 }
 
 fn check_all(rows: &[Row]) {

@@ -26,7 +26,12 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     // The same number by other code: a search at it finds nothing better than one meta-state, a search below it does.
     let looked = check_lambda_max(chain.p(), chain.weights(), told, summary.seed).map_err(cannot)?;
     let words = format!("best pair {} at it, {} a tenth below", number(looked.at_it), number(looked.below_it));
-    checks.add("lambda_max by another search", "at most 1, above 1", if looked.degenerate { "one law explains all".to_owned() } else { words }, looked.stands());
+    checks.add(
+        "lambda_max by another search",
+        "at most 1, above 1",
+        if looked.degenerate { "one law explains all".to_owned() } else { words },
+        looked.stands(),
+    );
     let found = recompute(
         chain.p(),
         chain.weights(),

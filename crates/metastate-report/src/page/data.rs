@@ -34,7 +34,9 @@ fn verdict(summary: &Summary) -> String {
         Some(gap) => {
             let share = if gap < 5e-5 { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
             let how = proof_in_words(summary);
-            format!("No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how}).")
+            format!(
+                "No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how})."
+            )
         }
         None => "How far it is from the best possible objective was not proven.".to_owned(),
     };

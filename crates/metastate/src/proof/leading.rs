@@ -157,11 +157,6 @@ impl Explored {
         Explored { left: lift(&lefts, &p), right: lift(&rights, &q), values }
     }
 
-    /// The largest value found, zero where there is none.
-    pub fn largest(&self) -> f64 {
-        self.values.first().copied().unwrap_or(0.0)
-    }
-
     /// How many values lie above a limit.
     pub fn above(&self, limit: f64) -> usize {
         self.values.iter().take_while(|v| **v > limit).count().min(self.right.cols())

@@ -59,7 +59,9 @@ impl Method {
             Method::LowRank => "all singular values of the dual point are known, because the matrix has an exact low-rank form".to_owned(),
             Method::Cholesky => "a Cholesky factorisation proves that no singular value of the dual point exceeds its limit".to_owned(),
             Method::Lanczos { failure_probability } => {
-                format!("Lanczos iterations from random starts bound the singular values of the dual point; the probability that this fails is at most {failure_probability:.0e}")
+                format!(
+                    "Lanczos iterations from random starts bound the singular values of the dual point; the probability that this fails is at most {failure_probability:.0e}"
+                )
             }
         }
     }
@@ -174,12 +176,13 @@ pub struct Candidate<'a> {
     pub mu: &'a [f64],
 }
 
-/// The best bound that one of the candidates gives, with its witness. It always ends, and always with a bound: at the worst zero.
-pub fn prove(problem: &Problem, candidates: &[Candidate], effort: &Effort) -> (Proven, Witness) {
+/// The best bound that one of the candidates gives, with its witness. It always ends, and always with a bound: at the worst zero. A bound
+/// of `enough` is not made tighter at great cost; infinity asks for the best that can be had.
+pub fn prove(problem: &Problem, candidates: &[Candidate], enough: f64, effort: &Effort) -> (Proven, Witness) {
     let mut best = (Proven::TRIVIAL, Witness::none(problem.states()));
     for c in candidates {
         let w = DualPoint { problem, a: c.a, b: c.b, mu: c.mu };
-        let Some(found) = bound(&w, effort) else { continue };
+        let Some(found) = bound(&w, enough, effort) else { continue };
         if found.0.lower_bound > best.0.lower_bound {
             best = found;
         }
@@ -188,10 +191,11 @@ pub fn prove(problem: &Problem, candidates: &[Candidate], effort: &Effort) -> (P
 }
 
 /// The bound of one point: clip, prove the norm of what is left, evaluate. None where the numbers are beyond the range of f64.
-fn bound(w: &DualPoint, effort: &Effort) -> Option<(Proven, Witness)> {
-    let (clipped, norm, method) = norm::clip_and_prove(w, effort)?;
-    let value = value::lower(w, &clipped);
-    let lower_bound = value / norm.max(1.0);
+fn bound(w: &DualPoint, enough: f64, effort: &Effort) -> Option<(Proven, Witness)> {
+    // (P3)
+    let worth = |clipped: &Clipped, norm: f64| value::lower(w, clipped) / norm.max(1.0);
+    let (clipped, norm, method) = norm::clip_and_prove(w, effort, &|clipped, norm| worth(clipped, norm) >= enough)?;
+    let lower_bound = worth(&clipped, norm);
     if !(lower_bound > 0.0 && lower_bound.is_finite()) {
         return None;
     }

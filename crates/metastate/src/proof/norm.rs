@@ -34,12 +34,12 @@ const TRIES: usize = 4;
 /// Numbers that the vectors of a Lanczos run may take, all together: 1.6 GB.
 const LANCZOS_ROOM: usize = 200_000_000;
 
-/// What is clipped, what the norm of the rest is proven to be at most, and how.
-pub(super) fn clip_and_prove(w: &DualPoint, effort: &Effort) -> Option<(Clipped, f64, Method)> {
+/// What is clipped, what the norm of the rest is proven to be at most, and how. Where `enough` says so, a loose norm is not made tighter.
+pub(super) fn clip_and_prove(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Clipped, f64) -> bool) -> Option<(Clipped, f64, Method)> {
     let found = if w.problem.p.low_rank().is_some() {
         low_rank(w)?
     } else if w.problem.states() <= effort.cholesky_states {
-        dense(w, effort)?
+        dense(w, effort, enough)?
     } else {
         large(w, effort)?
     };
@@ -77,17 +77,14 @@ fn low_rank(w: &DualPoint) -> Option<(Clipped, f64, Method)> {
 }
 
 /// (P6)
-fn dense(w: &DualPoint, effort: &Effort) -> Option<(Clipped, f64, Method)> {
+fn dense(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Clipped, f64) -> bool) -> Option<(Clipped, f64, Method)> {
     let full = w.dense();
     full.first_not_finite().is_none().then_some(())?;
     if w.problem.states() > DECOMPOSED_STATES {
-        let (leading, rest) = explore(w, effort)?;
-        if rest.is_some() {
-            let clipped = leading.clip();
-            let norm = cholesky_norm(&minus(&full, &clipped)) + rounding(w, &clipped);
-            if norm <= LOOSE {
-                return Some((clipped, norm, Method::Cholesky));
-            }
+        let clipped = explore(w, effort)?.clip();
+        let norm = cholesky_norm(&minus(&full, &clipped)) + rounding(w, &clipped);
+        if norm <= LOOSE || enough(&clipped, norm) {
+            return Some((clipped, norm, Method::Cholesky));
         }
     }
     let clipped = all_above_one(&full)?;
@@ -95,25 +92,21 @@ fn dense(w: &DualPoint, effort: &Effort) -> Option<(Clipped, f64, Method)> {
     Some((clipped, norm, Method::Cholesky))
 }
 
-/// The known bases widened by what Lanczos finds near and above 1, and the largest value that it found in the rest; none where too
-/// many are there to be found one by one.
-fn explore(w: &DualPoint, effort: &Effort) -> Option<(Leading, Option<f64>)> {
+/// The known bases widened by what Lanczos finds near and above 1, as long as that is not too much to be found a few at a time.
+fn explore(w: &DualPoint, effort: &Effort) -> Option<Leading> {
     let mut leading = Leading::new(w, w.a, w.b)?;
     for round in 0..=ROUNDS {
         let seed = effort.seed.wrapping_mul(31).wrapping_add(round + 1);
         let found = Explored::run(w, &leading, effort.lanczos_steps, seed);
         let over = found.above(NEAR_ONE);
-        if over == 0 {
-            return Some((leading, Some(found.largest())));
-        }
         let crowded = over > CROWD || leading.values.len() + over > w.b.cols() + MOST_ADDED;
-        if crowded || round == ROUNDS {
+        if over == 0 || crowded || round == ROUNDS {
             break;
         }
         let chosen: Vec<usize> = (0..over).collect();
         leading = leading.with(w, &found.left.select_columns(&chosen), &found.right.select_columns(&chosen))?;
     }
-    Some((leading, None))
+    Some(leading)
 }
 
 /// `W - L diag(e) R^T`.
@@ -186,7 +179,7 @@ fn largest_eigenvalue(square: &Mat) -> f64 {
 
 /// (P7)
 fn large(w: &DualPoint, effort: &Effort) -> Option<(Clipped, f64, Method)> {
-    let (leading, _) = explore(w, effort)?;
+    let leading = explore(w, effort)?;
     let (rest, failure_probability) = lanczos_norm(w, &leading, effort);
     let clipped = leading.clip();
     let norm = leading.norm_with(rest, rounding(w, &clipped));

@@ -401,9 +401,14 @@ impl<'a> Run<'a> {
     fn prove_relaxation(&mut self) -> f64 {
         let Relaxation { a, b, mu, .. } = &self.state.relaxation;
         let candidate = Candidate { a, b, mu };
-        let (proven, _) =
-            self.proven.get_or_insert_with(|| proof::prove(self.problem, &[candidate], &self.settings.certificate));
+        let enough = self.enough(self.value);
+        let (proven, _) = self.proven.get_or_insert_with(|| proof::prove(self.problem, &[candidate], enough, &self.settings.certificate));
         proven.lower_bound()
+    }
+
+    /// A bound that leaves half of the gap asked for is enough; without a gap to reach, nothing is.
+    fn enough(&self, objective: f64) -> f64 {
+        if let StopRule::Certificate { gap } = self.settings.stop { (1.0 - 0.5 * gap) * objective } else { f64::INFINITY }
     }
 
     fn grow_by(&self, violations: Vec<grow::Violation>) -> Verdict {
@@ -476,13 +481,13 @@ impl<'a> Run<'a> {
         let cached = self.proven.take();
         let own = (guess > relaxed || problem.states() <= BOTH_POINTS).then(|| {
             let candidate = Candidate { a: &own.a, b: &own.b, mu: &own.mu };
-            proof::prove(problem, &[candidate], &self.settings.certificate)
+            proof::prove(problem, &[candidate], self.enough(objective), &self.settings.certificate)
         });
         let larger = |a: (Proven, Witness), b: (Proven, Witness)| if b.0.lower_bound() > a.0.lower_bound() { b } else { a };
         match (cached, own) {
             (Some(a), Some(b)) => larger(a, b),
             (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => proof::prove(problem, &[], &self.settings.certificate),
+            (None, None) => proof::prove(problem, &[], f64::INFINITY, &self.settings.certificate),
         }
     }
 

@@ -37,9 +37,8 @@ impl Steering {
 pub fn look(problem: &Problem, x: &Relaxation, seed: u64) -> Option<(Steering, Mat)> {
     let w = DualPoint { problem, a: &x.a, b: &x.b, mu: &x.mu };
     let d = problem.states();
-    let guess = |leading: &Leading, rest: f64| {
-        Steering((value::estimate(&w, &leading.clip()) / leading.norm_with(rest, 0.0).max(1.0)).max(0.0))
-    };
+    let guess =
+        |leading: &Leading, rest: f64| Steering((value::estimate(&w, &leading.clip()) / leading.norm_with(rest, 0.0).max(1.0)).max(0.0));
     if let Some((left, right)) = problem.p.low_rank() {
         let ones = Mat::from_fn(d, 1, |_, _| 1.0);
         let mu = Mat::from_vec(d, 1, x.mu.clone()).ok()?;
@@ -54,6 +53,7 @@ pub fn look(problem: &Problem, x: &Relaxation, seed: u64) -> Option<(Steering, M
     let near: Vec<usize> = (0..found.above(NEAR_ONE)).collect();
     let grow = found.right.select_columns(&(0..found.above(1.0)).collect::<Vec<_>>());
     let below = found.values.get(near.len()).copied().unwrap_or(0.0);
-    let leading = if near.is_empty() { leading } else { leading.with(&w, &found.left.select_columns(&near), &found.right.select_columns(&near))? };
+    let leading =
+        if near.is_empty() { leading } else { leading.with(&w, &found.left.select_columns(&near), &found.right.select_columns(&near))? };
     Some((guess(&leading, below), grow))
 }

@@ -175,8 +175,7 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
     for _ in 0..ROUNDS {
         let u_norms = thin::column_norms(&x.u);
         // A column that the round before emptied stays empty: its ridge is as large as numbers go, but finite.
-        let ridge: Vec<f64> =
-            (0..s).map(|j| (problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).min(f64::MAX)).collect();
+        let ridge: Vec<f64> = (0..s).map(|j| (problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).min(f64::MAX)).collect();
         let work = 2 * INNER_STEPS * s * s * problem.states();
         thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
             solve_rows(rows, block * thin::BLOCK, products, &problem.xi2, &ridge, &reach);

@@ -95,7 +95,8 @@ fn without_sign(point: &Point, left: &Mat, right: &Mat) -> Vec<(f64, f64)> {
     let (bb, br, rr) = (cross(point.b, point.b, None), cross(point.b, right, None), cross(right, right, None));
     let (sum_b, sum_r) = (column_sums(point.b, None), column_sums(right, None));
     let (abb, abr, lrr) = (product(point.a, &bb), product(point.a, &br), product(left, &rr));
-    let (length_b, length_r) = ((0..bb.rows()).map(|k| bb[(k, k)]).sum::<f64>().sqrt(), (0..rr.rows()).map(|k| rr[(k, k)]).sum::<f64>().sqrt());
+    let (length_b, length_r) =
+        ((0..bb.rows()).map(|k| bb[(k, k)]).sum::<f64>().sqrt(), (0..rr.rows()).map(|k| rr[(k, k)]).sum::<f64>().sqrt());
     let one = |i: usize| {
         let w = point.xi[i] * point.xi[i];
         if w == 0.0 {
