@@ -31,6 +31,8 @@ const DIRECTIONS_AT_ONCE: usize = 64;
 const ALL_SINGLE_STATES: usize = 128;
 /// ... beyond from so many with the largest weights.
 const HEAVIEST: usize = 16;
+/// Up to this number of states all singular vectors are computed at once.
+const ALL_VECTORS: usize = 150;
 /// Singular vectors that a thorough search starts from, both signs of each, ...
 const SINGULAR: usize = 6;
 /// ... found by so many power steps.
@@ -147,9 +149,17 @@ pub(crate) fn thorough_starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
     beside(&[&starts(w, count, seed), &from_states(w, &heaviest), &both_signs])
 }
 
-/// Right singular vectors of W for its largest singular values, by a few block power steps.
+/// Right singular vectors of W for its largest singular values: exactly where there are few states, else by a few block power steps.
 fn leading_right_vectors(w: &DualPoint, seed: u64) -> Mat {
     let d = w.problem.states();
+    if d <= ALL_VECTORS {
+        let dense = w.dense();
+        let mut square = Mat::default();
+        thin::transposed_product(&dense, &dense, &mut square);
+        if let Some((_, vectors)) = small::symmetric_eigen(&square) {
+            return vectors.select_columns(&(d - SINGULAR.min(d)..d).collect::<Vec<_>>());
+        }
+    }
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x7370_6563);
     let mut x = Mat::from_fn(d, SINGULAR.min(d), |_, _| normal(&mut rng));
     let mut image = Mat::default();

@@ -14,8 +14,14 @@ const STARTS: usize = 6;
 const FOLLOWED: usize = 6;
 /// Ascent steps a round.
 const STEPS: usize = 12;
-/// Ascent steps of a thorough search.
-const THOROUGH_STEPS: usize = 60;
+/// Ascent steps of a thorough search, at most, ...
+const THOROUGH_STEPS: usize = 400;
+/// ... and operations that it may take.
+const THOROUGH_WORK: usize = 20_000_000_000;
+/// A pair that exceeds lambda by this share pays: well above rounding.
+const DETECTED: f64 = 1e-9;
+/// Up to this number of states the answer is bracketed.
+const BRACKETED_STATES: usize = 600;
 /// Where the climb begins, as a share of `sum xi^2`: where all rows are alike every lambda is large enough, and this one is told.
 const SMALLEST: f64 = 1e-12;
 /// Rounds of the fixed point, at most.
@@ -51,26 +57,37 @@ pub fn rank_one(problem: &Problem) -> Factors {
 /// Smallest lambda at which no pair of nonnegative directions improves on one meta-state, as projected ascent finds it.
 ///
 /// `m(lambda) = max u^T (mu 1^T - grad g) v` at the rank-one solution is at least lambda (the solution's own pair reaches it) and
-/// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs to the answer. The climb follows a few directions;
-/// before it ends, a thorough search must agree that there is nothing more.
+/// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
+/// it, the climb slows down before it is there: the rest of the way is bracketed, with a thorough search at every step.
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
     // Far below every lambda that matters, and far above numbers whose squares vanish.
-    let mut lambda = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
+    let mut low = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
     let mut followed: Option<Mat> = None;
     for _ in 0..ROUNDS {
-        let problem = Problem::new(p, weights, lambda)?;
-        let (best, starts) = best_pair(&problem, followed.take(), seed);
-        if best > lambda * (1.0 + PRECISION) {
-            (lambda, followed) = (best, Some(starts));
-            continue;
+        let (best, starts) = best_pair(&Problem::new(p, weights, low)?, followed.take(), seed);
+        if best <= low * (1.0 + PRECISION) {
+            break;
         }
-        let (best, starts) = best_pair(&problem, None, seed.wrapping_add(1));
-        if best <= lambda * (1.0 + PRECISION) {
-            return Ok(lambda);
-        }
-        (lambda, followed) = (best, Some(starts));
+        (low, followed) = (best, Some(starts));
     }
-    Ok(lambda)
+    let thorough = |lambda: f64| -> Result<f64> { Ok(best_pair(&Problem::new(p, weights, lambda)?, None, seed.wrapping_add(1)).0) };
+    // With many states one thorough search has to do.
+    if weights.len() > BRACKETED_STATES {
+        let best = thorough(low)?;
+        return Ok(low.max(best));
+    }
+    let pays = |lambda: f64| -> Result<bool> { Ok(thorough(lambda)? > lambda * (1.0 + DETECTED)) };
+    let (mut high, mut step) = (low, PRECISION);
+    while pays(high)? && step < 1e9 {
+        low = high;
+        high *= 1.0 + step;
+        step *= 2.0;
+    }
+    while high > low * (1.0 + PRECISION) {
+        let middle = (low * high).sqrt();
+        if pays(middle)? { low = middle } else { high = middle }
+    }
+    Ok(high)
 }
 
 /// `max u^T (mu 1^T - grad g) v` at the rank-one solution, from the directions given or else from everywhere, and the best directions.
@@ -84,9 +101,12 @@ fn best_pair(problem: &Problem, followed: Option<Mat>, seed: u64) -> (f64, Mat) 
     let level = lambda * (norm2 / d as f64).sqrt();
     let mu: Vec<f64> = (0..d).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu: &mu };
-    let steps = if followed.is_some() { STEPS } else { THOROUGH_STEPS };
+    let thorough = followed.is_none();
     let first = followed.unwrap_or_else(|| grow::thorough_starts(&w, STARTS, seed));
-    let (_, v, values) = grow::alternate(&w, beside(&[&x.v, &first]), steps);
+    let from = beside(&[&x.v, &first]);
+    let steps =
+        if thorough { (THOROUGH_WORK / (8 * (problem.p.nonzeros() + 4 * d) * from.cols())).clamp(STEPS, THOROUGH_STEPS) } else { STEPS };
+    let (_, v, values) = grow::alternate(&w, from, steps);
     let best = lambda * values.iter().copied().fold(0.0, f64::max);
     // Go on from the best directions; the solution's own column comes in again anyway.
     let mut order: Vec<usize> = (1..v.cols()).collect();

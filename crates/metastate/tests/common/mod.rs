@@ -4,7 +4,7 @@
 
 use metastate::simulate::planted;
 use metastate::solve::{Factors, Problem, Settings, Silent, Solution, solve};
-use metastate::verify::{Recomputed, Reported, Witness, compare, recompute};
+use metastate::verify::{Recomputed, Reported, compare, recompute};
 use metastate::{Chain, Counts, Estimate, Given, Mat, Operator, StateIndex, WeightsBy};
 
 /// A stream of numbers in (0, 1).
