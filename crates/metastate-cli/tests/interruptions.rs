@@ -38,8 +38,12 @@ fn a_terminated_run_resumes_to_the_same_bytes() {
     let place = place();
     let taken = reference(&place);
     let mut interrupted = 0;
-    for part in [3, 5, 7] {
-        let child = place.command(FIT).spawn().unwrap();
+    for part in [0, 1, 3] {
+        let mut child = place.command(FIT).spawn().unwrap();
+        // Before the first safe point there is nothing to keep.
+        while !place.path("out.checkpoint").exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         std::thread::sleep(taken * part / 10);
         signal(&child, "-TERM");
         let start = Instant::now();

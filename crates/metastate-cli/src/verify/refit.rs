@@ -1,6 +1,6 @@
 //! The refit: that it is there, what it is worth by plain loops over the data, and that it is a refit and not just any pair of factors.
 
-use metastate::linalg::{Csr, Mat};
+use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use metastate::verify::plain::{Prior, climb, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
 use metastate::{Chain, Operator};
@@ -40,7 +40,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     let chain = &subject.data.chain;
     match subject.fit.refit_kind() {
         RefitKind::LeastSquares => least_squares(checks, subject, told, refit),
-        _ => likelihood(checks, subject, told, refit, &observed(subject)),
+        _ => likelihood(checks, subject, told, refit),
     }
     if let Some(truth) = truth {
         let (found, reported) = (recovery(chain, refit, truth), told["rel_re"].as_f64().unwrap_or(f64::NAN));
@@ -74,21 +74,6 @@ fn not_stochastic(Factors { u, v }: &Factors) -> bool {
     let columns = (0..v.cols()).map(|k| ((0..v.rows()).map(|j| v[(j, k)]).sum::<f64>() - 1.0).abs());
     let bad = |x: &f64| !(*x >= 0.0 && x.is_finite());
     u.as_slice().iter().chain(v.as_slice()).any(bad) || rows.chain(columns).any(|miss| miss > 1e-9)
-}
-
-/// The counts behind P: what was counted, or for a given matrix its weights times its rows.
-fn observed(subject: &Subject) -> Csr {
-    if let Some(parts) = &subject.data.parts {
-        return parts.counts.clone();
-    }
-    let chain = &subject.data.chain;
-    let d = chain.states();
-    let mut triplets = Vec::new();
-    for i in 0..d {
-        chain.p().row(i).for_each(d, |j, x| triplets.push((i as u32, j as u32, chain.departures()[i] * x)));
-    }
-    triplets.retain(|t| t.2 > 0.0);
-    Csr::from_triplets(d, d, &triplets).unwrap_or_default()
 }
 
 /// The fidelity, no worse than before the refit, nor than that of one meta-state.
@@ -133,12 +118,17 @@ fn rank_one(chain: &Chain) -> Factors {
 }
 
 /// The likelihood with and without the prior; further passes find little to gain.
-fn likelihood(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors, counts: &Csr) {
+fn likelihood(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors) {
     let Factors { u, v } = refit;
+    // What was counted, or for a given matrix its weights times its rows, and the prior in the same unit.
+    let Ok((counts, unit)) = subject.data.transitions() else {
+        return checks.table("refit log_likelihood", Some("the data have no transitions".to_owned()));
+    };
+    let counts = &counts;
     let found = log_likelihood(counts, u, v);
     let reported = told["log_likelihood"].as_f64().unwrap_or(f64::NAN);
     checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
-    let (claim, strength) = (told["penalised"].as_f64().unwrap_or(f64::NAN), told["prior"].as_f64().unwrap_or(f64::NAN));
+    let (claim, strength) = (told["penalised"].as_f64().unwrap_or(f64::NAN), unit * told["prior"].as_f64().unwrap_or(f64::NAN));
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
     // The prior's shares are those of the start. One start is published; of the other only the ends of the range are known.
     let same_rank = subject.result.factors.u.cols() == u.cols();

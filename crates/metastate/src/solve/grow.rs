@@ -141,12 +141,16 @@ pub(crate) fn thorough_starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
     let mut heaviest: Vec<usize> = (0..d).collect();
     heaviest.sort_by(|&i, &j| w.problem.xi2[j].total_cmp(&w.problem.xi2[i]).then(i.cmp(&j)));
     heaviest.truncate(if d <= ALL_SINGLE_STATES { d } else { HEAVIEST });
+    beside(&[&starts(w, count, seed), &from_states(w, &heaviest), &singular_starts(w, seed)])
+}
+
+/// The positive and the negative parts of the leading right singular vectors.
+pub(crate) fn singular_starts(w: &DualPoint, seed: u64) -> Mat {
     let singular = leading_right_vectors(w, seed);
-    let both_signs = Mat::from_fn(d, 2 * singular.cols(), |i, k| {
+    Mat::from_fn(w.problem.states(), 2 * singular.cols(), |i, k| {
         let x = singular[(i, k / 2)];
         if k % 2 == 0 { x.max(0.0) } else { (-x).max(0.0) }
-    });
-    beside(&[&starts(w, count, seed), &from_states(w, &heaviest), &both_signs])
+    })
 }
 
 /// Right singular vectors of W for its largest singular values: exactly where there are few states, else by a few block power steps.

@@ -14,10 +14,12 @@ const STARTS: usize = 6;
 const FOLLOWED: usize = 6;
 /// Ascent steps a round.
 const STEPS: usize = 12;
-/// Ascent steps of a thorough search, at most, ...
-const THOROUGH_STEPS: usize = 400;
-/// ... and operations that it may take.
-const THOROUGH_WORK: usize = 20_000_000_000;
+/// Ascent steps of a search, at most, ...
+const MOST_STEPS: usize = 400;
+/// ... and operations that one may take; from everywhere four times that.
+const WORK: usize = 200_000_000;
+/// Times that a thorough search may send the bracket on.
+const CONFIRMATIONS: usize = 4;
 /// A pair that exceeds lambda by this share pays: well above rounding.
 const DETECTED: f64 = 1e-9;
 /// Up to this number of states the answer is bracketed.
@@ -60,38 +62,56 @@ pub fn rank_one(problem: &Problem) -> Factors {
 /// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
 /// it, the climb slows down before it is there: the rest of the way is bracketed, with a thorough search at every step.
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
+    let at = |lambda: f64, from: From| -> Result<(f64, Mat)> { Ok(best_pair(&Problem::new(p, weights, lambda)?, from, seed)) };
     // Far below every lambda that matters, and far above numbers whose squares vanish.
     let mut low = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
-    let mut followed: Option<Mat> = None;
+    let (mut best, mut starts) = at(low, From::Everywhere)?;
     for _ in 0..ROUNDS {
-        let (best, starts) = best_pair(&Problem::new(p, weights, low)?, followed.take(), seed);
         if best <= low * (1.0 + PRECISION) {
             break;
         }
-        (low, followed) = (best, Some(starts));
+        low = best;
+        (best, starts) = at(low, From::These(&starts))?;
     }
-    let thorough = |lambda: f64| -> Result<f64> { Ok(best_pair(&Problem::new(p, weights, lambda)?, None, seed.wrapping_add(1)).0) };
-    // With many states one thorough search has to do.
-    if weights.len() > BRACKETED_STATES {
-        let best = thorough(low)?;
-        return Ok(low.max(best));
-    }
-    let pays = |lambda: f64| -> Result<bool> { Ok(thorough(lambda)? > lambda * (1.0 + DETECTED)) };
-    let (mut high, mut step) = (low, PRECISION);
-    while pays(high)? && step < 1e9 {
+    for _ in 0..CONFIRMATIONS {
+        let (best, found) = at(low, From::Everywhere)?;
+        starts = found;
+        if best <= low * (1.0 + DETECTED) {
+            break;
+        }
+        low = low.max(best);
+        // With many states one thorough search has to do.
+        if weights.len() > BRACKETED_STATES {
+            break;
+        }
+        let pays = |lambda: f64| -> Result<bool> { Ok(at(lambda, From::Near(&starts))?.0 > lambda * (1.0 + DETECTED)) };
+        let (mut high, mut step) = (low * (1.0 + PRECISION), 2.0 * PRECISION);
+        while pays(high)? && step < 1e6 {
+            low = high;
+            high *= 1.0 + step;
+            step *= 2.0;
+        }
+        while high > low * (1.0 + PRECISION) {
+            let middle = (low * high).sqrt();
+            if pays(middle)? { low = middle } else { high = middle }
+        }
         low = high;
-        high *= 1.0 + step;
-        step *= 2.0;
     }
-    while high > low * (1.0 + PRECISION) {
-        let middle = (low * high).sqrt();
-        if pays(middle)? { low = middle } else { high = middle }
-    }
-    Ok(high)
+    Ok(low)
 }
 
-/// `max u^T (mu 1^T - grad g) v` at the rank-one solution, from the directions given or else from everywhere, and the best directions.
-fn best_pair(problem: &Problem, followed: Option<Mat>, seed: u64) -> (f64, Mat) {
+/// Where a search for a pair starts.
+enum From<'a> {
+    /// These directions, a few steps.
+    These(&'a Mat),
+    /// These directions and the leading singular vectors, many steps.
+    Near(&'a Mat),
+    /// Singular vectors, single states and random directions.
+    Everywhere,
+}
+
+/// `max u^T (mu 1^T - grad g) v` at the rank-one solution as an ascent finds it, and the best directions.
+fn best_pair(problem: &Problem, from: From, seed: u64) -> (f64, Mat) {
     let (d, lambda) = (problem.states(), problem.lambda);
     let x = rank_one(problem);
     // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(d), from the first KKT condition with u_i = 1.
@@ -101,11 +121,13 @@ fn best_pair(problem: &Problem, followed: Option<Mat>, seed: u64) -> (f64, Mat) 
     let level = lambda * (norm2 / d as f64).sqrt();
     let mu: Vec<f64> = (0..d).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu: &mu };
-    let thorough = followed.is_none();
-    let first = followed.unwrap_or_else(|| grow::thorough_starts(&w, STARTS, seed));
+    let (first, work) = match from {
+        From::These(starts) => (starts.clone(), 0),
+        From::Near(starts) => (beside(&[starts, &grow::singular_starts(&w, seed)]), WORK),
+        From::Everywhere => (grow::thorough_starts(&w, STARTS, seed), 4 * WORK),
+    };
     let from = beside(&[&x.v, &first]);
-    let steps =
-        if thorough { (THOROUGH_WORK / (8 * (problem.p.nonzeros() + 4 * d) * from.cols())).clamp(STEPS, THOROUGH_STEPS) } else { STEPS };
+    let steps = (work / (8 * (problem.p.nonzeros() + 4 * d) * from.cols())).clamp(STEPS, MOST_STEPS);
     let (_, v, values) = grow::alternate(&w, from, steps);
     let best = lambda * values.iter().copied().fold(0.0, f64::max);
     // Go on from the best directions; the solution's own column comes in again anyway.

@@ -313,7 +313,8 @@ mod tests {
             let point = Point { rows: &rows, xi: &xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
             let (exact, low) = (dense_bound(&point, 0), low_rank_bound(&point).unwrap());
             println!("lambda {lambda:e}: dense {:e}, low rank {:e}", exact.value, low.value);
-            assert!((low.value - exact.value).abs() <= 1e-9 * exact.value.abs());
+            // Both are rounded down; the one from few singular values allows for more rounding.
+            assert!(low.value <= exact.value * (1.0 + 1e-12) && low.value >= exact.value * (1.0 - 1e-7));
         }
     }
 
