@@ -191,7 +191,7 @@ fn drawn(structure: usize, per_state: usize, seed: u64) -> metastate::Result<(Fa
 /// other state is reached from its own group alone, so that U and V are the only factors of their product.
 fn groups(d: usize, r: usize, name: &str, rng: &mut Xoshiro256PlusPlus) -> metastate::Result<Planted> {
     let (uneven, mixed) = (name == "uneven groups", name == "sparse" || name == "determined");
-    let inner = |j: usize| name == "determined" && (j / r) % 2 == 0;
+    let inner = |j: usize| name == "determined" && (j / r).is_multiple_of(2);
     let exponential = |rng: &mut Xoshiro256PlusPlus| -> f64 { Exp1.sample(rng) };
     let sigma = if uneven { 1.0 } else { 0.4 };
     let size: Vec<f64> = (0..r).map(|k| if uneven { 0.6f64.powi(k as i32) } else { 1.0 }).collect();
