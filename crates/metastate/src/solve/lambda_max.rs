@@ -25,7 +25,7 @@ const DETECTED: f64 = 1e-9;
 /// Up to this number of states the answer is bracketed.
 const BRACKETED_STATES: usize = 600;
 /// Where the climb begins, as a share of `sum xi^2`: where all rows are alike every lambda is large enough, and this one is told.
-const SMALLEST: f64 = 1e-12;
+const SMALLEST: f64 = 1e-9;
 /// Rounds of the fixed point, at most.
 const ROUNDS: usize = 100;
 /// Relative precision of the answer.
