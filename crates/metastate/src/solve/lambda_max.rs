@@ -22,6 +22,8 @@ const WORK: usize = 200_000_000;
 const CONFIRMATIONS: usize = 4;
 /// A pair that exceeds lambda by this share pays: well above rounding.
 const DETECTED: f64 = 1e-9;
+/// With more non-zeros than this a search starts from fewer directions.
+const DEAR: usize = 1_000_000;
 /// Up to this number of states the answer is bracketed.
 const BRACKETED_STATES: usize = 600;
 /// Where the climb begins, as a share of `sum xi^2`: where all rows are alike every lambda is large enough, and this one is told.
@@ -65,7 +67,8 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
     let at = |lambda: f64, from: From| -> Result<(f64, Mat)> { Ok(best_pair(&Problem::new(p, weights, lambda)?, from, seed)) };
     // Far below every lambda that matters, and far above numbers whose squares vanish.
     let mut low = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
-    let (mut best, mut starts) = at(low, From::Everywhere)?;
+    let dear = p.nonzeros() > DEAR;
+    let (mut best, mut starts) = at(low, if dear { From::Random } else { From::Everywhere })?;
     for _ in 0..ROUNDS {
         if best <= low * (1.0 + PRECISION) {
             break;
@@ -74,7 +77,7 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
         (best, starts) = at(low, From::These(&starts))?;
     }
     for _ in 0..CONFIRMATIONS {
-        let (best, found) = at(low, From::Everywhere)?;
+        let (best, found) = at(low, if dear { From::Near(&starts) } else { From::Everywhere })?;
         starts = found;
         if best <= low * (1.0 + DETECTED) {
             break;
@@ -106,7 +109,9 @@ enum From<'a> {
     These(&'a Mat),
     /// These directions and the leading singular vectors, many steps.
     Near(&'a Mat),
-    /// Singular vectors, single states and random directions.
+    /// A few random directions and single states.
+    Random,
+    /// These, singular vectors and the heaviest states.
     Everywhere,
 }
 
@@ -124,6 +129,7 @@ fn best_pair(problem: &Problem, from: From, seed: u64) -> (f64, Mat) {
     let (first, work) = match from {
         From::These(starts) => (starts.clone(), 0),
         From::Near(starts) => (beside(&[starts, &grow::singular_starts(&w, seed)]), WORK),
+        From::Random => (grow::starts(&w, STARTS, seed), 0),
         From::Everywhere => (grow::thorough_starts(&w, STARTS, seed), 4 * WORK),
     };
     let from = beside(&[&x.v, &first]);
