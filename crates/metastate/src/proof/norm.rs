@@ -31,6 +31,8 @@ const MOST_ADDED: usize = 64;
 const CROWD: usize = 32;
 /// Lanczos runs that one proof may make.
 const TRIES: usize = 4;
+/// Where the rest exceeds 1, a bound that is looser by less than this share of the excess is not made sharper.
+const WORTH_MORE_STEPS: f64 = 0.1;
 /// Numbers that the vectors of a Lanczos run may take, all together: 1.6 GB.
 const LANCZOS_ROOM: usize = 200_000_000;
 
@@ -206,7 +208,8 @@ fn lanczos_norm(w: &DualPoint, leading: &Leading, effort: &Effort) -> (f64, f64)
         };
         best = best.min(bound);
         spent += allowed;
-        if best <= 1.0 || steps == most || (largest > 1.0 && best <= largest * (1.0 + 1e-4)) {
+        // What exceeds 1 stays above it, however many steps: more of them sharpen the bound, and are worth it only where it is loose.
+        if best <= 1.0 || steps == most || best - largest <= WORTH_MORE_STEPS * (largest - 1.0) {
             break;
         }
         steps = (2 * steps).min(most);
