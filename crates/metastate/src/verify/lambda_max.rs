@@ -1,7 +1,7 @@
 //! lambda_max, checked from both sides: at it no pair of nonnegative directions improves on one meta-state, a tenth below it some pair
 //! does. Both rest on a local search, so both are inequalities with room for two honest searches to differ.
 
-use super::dual::{DENSE_STATES, Point, decompose, polar};
+use super::dual::{DENSE_STATES, Point, decompose, level, polar};
 use super::rows::{Rows, leading};
 use crate::error::Result;
 use crate::linalg::{Mat, Operator};
@@ -70,17 +70,7 @@ fn search(rows: &Rows, xi: &[f64], weights: &[f64], total: f64, mean: &[f64], la
 fn one_metastate(p: &[f64], c: f64, lambda: f64) -> Vec<f64> {
     let root = (p.len() as f64).sqrt();
     let at = |shrink: f64| {
-        let mut sorted: Vec<f64> = p.iter().map(|x| shrink * x).collect();
-        sorted.sort_by(|a, b| b.total_cmp(a));
-        let (mut sum, mut tau) = (0.0, f64::NEG_INFINITY);
-        for (k, x) in sorted.iter().enumerate() {
-            sum += x;
-            let candidate = (sum - 1.0) / (k + 1) as f64;
-            if candidate >= *x {
-                break;
-            }
-            tau = candidate;
-        }
+        let tau = level(&p.iter().map(|x| shrink * x).collect::<Vec<f64>>());
         p.iter().map(|x| (shrink * x - tau).max(0.0)).collect::<Vec<f64>>()
     };
     let (mut low, mut high) = (0.0, 1.0);

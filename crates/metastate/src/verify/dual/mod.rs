@@ -14,6 +14,7 @@ pub(super) use decompositions::decompose;
 use large::{given_bound, low_rank_bound, matrix_free_bound};
 pub(super) use polar::{polar, polar_of_columns};
 use small::{cholesky_bound, dense_bound, given_dense_bound};
+pub(super) use value::level;
 
 use super::BoundProof;
 use super::rows::{Rows, beside, by_rows, column_sums, cross, dot, product, sum};

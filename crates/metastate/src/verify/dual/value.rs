@@ -74,7 +74,7 @@ fn share(t: &[f64], w: f64, mu: f64, size: f64) -> (f64, f64) {
 }
 
 /// The tau with `sum_j [t_j - tau]_+ = 1`, from the sorted entries.
-fn level(t: &[f64]) -> f64 {
+pub(in crate::verify) fn level(t: &[f64]) -> f64 {
     let mut sorted = t.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
     let (mut sum, mut tau) = (0.0, f64::NEG_INFINITY);
