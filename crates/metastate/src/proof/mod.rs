@@ -129,7 +129,12 @@ impl Proven {
 
     /// The certified gap of a point with this objective: `(F - lower bound) / F`.
     pub fn gap(&self, objective: f64) -> f64 {
-        if objective > 0.0 { ((objective - self.lower_bound) / objective).max(0.0) } else { 0.0 }
+        // An objective that is no number has no gap that could be small: `max` would make zero of it.
+        match objective {
+            o if o > 0.0 && o.is_finite() => ((o - self.lower_bound) / o).max(0.0),
+            0.0 => 0.0,
+            _ => f64::INFINITY,
+        }
     }
 
     const TRIVIAL: Proven = Proven { lower_bound: 0.0, norm: 1.0, clipped: 0, method: Method::Trivial };
