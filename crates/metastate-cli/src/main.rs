@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use metastate_cli::{args, run};
+use metastate_cli::run;
+use metastate_tasks::args;
 
 fn main() -> ExitCode {
     // clap itself ends with 2 on bad arguments and with 0 after --help.

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use metastate_lab::{Asked, Error, Host, Outcome, Scale, What, run as run_lab};
 
-use crate::args::{ReproduceCommand, ReproduceWhat};
-use crate::error::{CliError, Result};
-use crate::progress::Reporter;
-use crate::stop::{Doing, Stopper};
+use metastate_tasks::args::{ReproduceCommand, ReproduceWhat};
+use metastate_tasks::error::{CliError, Result};
+use metastate_tasks::progress::Reporter;
+use metastate_tasks::stop::{Doing, Stopper};
 
 struct Told<'a> {
     reporter: &'a mut Reporter,

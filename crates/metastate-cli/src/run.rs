@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command, Common};
-use crate::error::{CliError, Result};
-use crate::progress::Reporter;
-use crate::stop::Stopper;
-use crate::{assign, compare, count, demo, explain, fit, forecast, report, reproduce, simulate, verify};
+use crate::reproduce;
+use metastate_tasks::args::{Cli, Command, Common};
+use metastate_tasks::error::{CliError, Result};
+use metastate_tasks::progress::Reporter;
+use metastate_tasks::stop::Stopper;
+use metastate_tasks::{assign, compare, count, demo, explain, fit, forecast, report, simulate, verify};
 
 /// Does what was asked.
 pub fn run(cli: Cli) -> Result<ExitCode> {
@@ -47,7 +48,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Verify(command) => {
             let outcome = verify::run(&command.result, command.deep, &mut reporter, &stopper)?;
             tell(&common, &outcome, || outcome.table())?;
-            return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(crate::error::FAILED) });
+            return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(metastate_tasks::error::FAILED) });
         }
         Command::Compare(command) => {
             let compared = compare::run(&command, common.seed, &mut reporter, &stopper)?;

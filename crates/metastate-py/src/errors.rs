@@ -1,6 +1,6 @@
 //! The command's errors as Python's: the same sentence, place and remedy, with the code as an attribute.
 
-use metastate_cli::error::{BAD_INPUT, CliError, INTERRUPTED};
+use metastate_tasks::error::{BAD_INPUT, CliError, INTERRUPTED};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metastate::{Label, Mat};
-use metastate_cli::error::CliError;
-use metastate_cli::fit::Solved;
-use metastate_cli::verify;
 use metastate_report::folder::{self, Draft};
+use metastate_tasks::error::CliError;
+use metastate_tasks::fit::Solved;
+use metastate_tasks::verify;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -19,7 +19,7 @@ use crate::watched;
 #[pyclass(frozen, module = "metastate._core")]
 pub struct Fitted {
     pub solved: Arc<Solved>,
-    pub fit: metastate_cli::args::FitArgs,
+    pub fit: metastate_tasks::args::FitArgs,
 }
 
 #[pymethods]

@@ -1,8 +1,8 @@
 //! The options of the command, read off its own definitions: names, defaults and allowed words have one place.
 
 use clap::{Command, CommandFactory, Parser};
-use metastate_cli::args::{Cli, Command as What, CompareCommand, FitCommand, MEMORY, SimulateArgs};
-use metastate_cli::error::{CliError, Result};
+use metastate_tasks::args::{Cli, Command as What, CompareCommand, FitCommand, MEMORY, SimulateArgs};
+use metastate_tasks::error::{CliError, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -93,5 +93,5 @@ pub fn options<'py>(py: Python<'py>, command: &str) -> PyResult<Bound<'py, PyLis
 #[pyfunction]
 #[pyo3(signature = (code=None))]
 pub fn explain(py: Python<'_>, code: Option<&str>) -> PyResult<String> {
-    metastate_cli::explain::explain(code).map_err(|e| to_python(py, &e))
+    metastate_tasks::explain::explain(code).map_err(|e| to_python(py, &e))
 }

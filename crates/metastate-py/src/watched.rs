@@ -3,9 +3,9 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use metastate_cli::error::{CliError, Result};
-use metastate_cli::progress::{Reporter, Told};
-use metastate_cli::stop::Stopper;
+use metastate_tasks::error::{CliError, Result};
+use metastate_tasks::progress::{Reporter, Told};
+use metastate_tasks::stop::Stopper;
 use pyo3::prelude::*;
 
 use crate::errors::{PANIC, to_python};

@@ -1,0 +1,28 @@
+//! What `metastate` does for people, task by task: from options to data, through the recipe of the library, to a result folder. The
+//! command and the Python package are two doors to the same tasks.
+
+pub mod args;
+pub mod assign;
+mod checkpoint;
+pub mod choose;
+pub mod compare;
+pub mod count;
+pub mod data;
+pub mod demo;
+pub mod error;
+pub mod explain;
+pub mod fit;
+pub mod forecast;
+mod hard;
+mod parts;
+mod path_checkpoint;
+pub mod progress;
+mod reference;
+mod refit;
+pub mod report;
+pub mod settings;
+pub mod simulate;
+pub mod stop;
+mod truth;
+pub mod verify;
+pub mod watch;
