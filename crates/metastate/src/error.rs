@@ -34,6 +34,12 @@ pub enum Error {
     /// The same label stands for two states.
     #[error("the label {label} stands for two states; labels must be distinct")]
     DuplicateLabel { label: String },
+    /// A transition matrix where something must be chosen on held-out transitions.
+    #[error("a transition matrix has no transitions to hold out, so nothing can be chosen on them; lambda_max of this matrix is {lambda_max:.6e}")]
+    NothingToHoldOut { lambda_max: f64 },
+    /// The caller's observer ended the work before there was a result.
+    #[error("interrupted before there was a result")]
+    Interrupted,
     /// More memory than the caller allows, found out before allocating.
     #[error("{what} would need about {bytes} bytes; {remedy}")]
     TooLarge { what: &'static str, bytes: u128, remedy: &'static str },
@@ -52,6 +58,8 @@ impl Error {
             Error::IndexOutOfRange { .. } => "E-DATA-INDEX",
             Error::Setting { .. } => "E-SETTING",
             Error::DuplicateLabel { .. } => "E-DATA-LABEL",
+            Error::NothingToHoldOut { .. } => "E-CLI-LAMBDA",
+            Error::Interrupted => "E-CLI-INTERRUPTED",
             Error::TooLarge { .. } => "E-DATA-TOO-LARGE",
         }
     }

@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use super::adaptive::solve;
 use super::lambda_max::rank_one;
 use super::observe::{Observer, Silent};
-use super::problem::{Factors, Problem};
+use super::problem::{Factors, Objective, Problem};
 use super::score::{Model, Smoothing, score};
 use super::select::HeldOut;
 use super::settings::{Settings, Start, StopRule};
-use super::solution::Solution;
+use super::solution::{Errors, Solution, Status};
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, SparseOperator};
@@ -39,6 +39,69 @@ pub fn solve_point(problem: &Problem, settings: &Settings, before: Option<&Facto
 /// The first point of the path, that is the largest lambda, with at least this rank; the last point if there is none.
 pub fn first_with_rank(ranks: &[usize], wanted: usize) -> Option<usize> {
     ranks.iter().position(|r| *r >= wanted).or(ranks.len().checked_sub(1))
+}
+
+/// One lambda of the path: what its solution is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LambdaPoint {
+    /// lambda.
+    pub lambda: f64,
+    /// The same as a share of lambda_max.
+    pub lambda_ratio: f64,
+    /// Meta-states of the solution.
+    pub rank: usize,
+    /// F and its two parts.
+    pub objective: Objective,
+    /// None where nothing was proven.
+    pub certified_gap: Option<f64>,
+    /// All error measures.
+    pub errors: Errors,
+    /// Why the solve ended.
+    pub status: Status,
+    /// Sweeps of the solve.
+    pub sweeps: usize,
+    /// Scores of the penalised solution on held-out transitions, where they were measured.
+    pub held_out: Option<PointScore>,
+    /// The largest membership of each state, where it was kept.
+    pub zones: Vec<u16>,
+}
+
+/// Means over the folds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PointScore {
+    /// Log-likelihood a transition.
+    pub log_likelihood: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// Weighted squared error.
+    pub squared_error: f64,
+}
+
+impl From<&HeldOut> for PointScore {
+    fn from(h: &HeldOut) -> Self {
+        PointScore { log_likelihood: h.log_likelihood(), standard_error: h.standard_error(), squared_error: h.squared_error() }
+    }
+}
+
+impl LambdaPoint {
+    /// Of a solution; with its zones where there are at most `most_zoned` states.
+    pub fn new(s: &Solution, lambda_max: f64, held_out: Option<&HeldOut>, most_zoned: usize) -> Self {
+        let u = &s.factors.u;
+        let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
+        let zones = if u.rows() <= most_zoned { (0..u.rows()).map(|i| largest(u.row(i)) as u16).collect() } else { Vec::new() };
+        LambdaPoint {
+            lambda: s.lambda,
+            lambda_ratio: s.lambda / lambda_max,
+            rank: s.rank(),
+            objective: s.objective,
+            certified_gap: s.certified_gap(),
+            errors: s.errors,
+            status: s.status,
+            sweeps: s.sweeps,
+            held_out: held_out.map(PointScore::from),
+            zones,
+        }
+    }
 }
 
 /// KKT residual and gap at which the solves on folds end: a score needs no more.

@@ -84,6 +84,9 @@ pub enum Removal {
     UnitAtoms,
 }
 
+/// Never more columns than this, unless the caller says otherwise. People can neither name nor draw more, and data that asks for more says so.
+pub const MAX_RANK: usize = 50;
+
 /// All choices but lambda.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -130,7 +133,7 @@ impl Default for Settings {
             tolerance: 1e-5,
             start: Start::Spectral,
             start_rank: None,
-            max_rank: 100,
+            max_rank: MAX_RANK,
             redundancy: Redundancy::Relative(1e-4),
             removal: Removal::AllAtOnce,
             append_at_once: 8,

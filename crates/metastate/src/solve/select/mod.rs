@@ -18,6 +18,7 @@ use held_out::{best, first_within_one_error, selection_bias};
 use search::{Care, Search, Stop};
 
 use super::score::{Model, Smoothing};
+use super::settings::MAX_RANK;
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 
@@ -44,7 +45,7 @@ pub struct SelectSettings {
 impl Default for SelectSettings {
     fn default() -> Self {
         SelectSettings {
-            max_rank: 40,
+            max_rank: MAX_RANK,
             patience: 3,
             passes: 30,
             first_prior: 5.0,
@@ -76,6 +77,8 @@ pub struct Choice {
     pub empirical: (f64, HeldOut),
     /// Whether the search ended because no higher rank was allowed.
     pub at_the_limit: bool,
+    /// Whether the rank was given: only its prior was chosen, and no other rank was tried.
+    pub given: bool,
 }
 
 impl Choice {
@@ -125,6 +128,17 @@ impl Choice {
     /// One sentence: what was chosen, why, and how clear it was.
     pub fn sentence(&self) -> String {
         let (Some(chosen), Some(best)) = (self.at(self.rank), self.at(self.best_rank)) else { return String::new() };
+        let number = if self.rank == 1 { "meta-state" } else { "meta-states" };
+        if self.given {
+            return format!(
+                "{} {number}, as asked for: held-out log-likelihood {:.5} a transition over {} folds (empirical P {:.5}, independent {:.5}).",
+                self.rank,
+                self.log_likelihood(),
+                self.chosen.held_out.folds.len(),
+                self.empirical.1.log_likelihood(),
+                self.independent.log_likelihood()
+            );
+        }
         let why = if self.rank == self.best_rank {
             "the best held-out log-likelihood, and no smaller rank is within one standard error of it".to_owned()
         } else {
@@ -140,7 +154,6 @@ impl Choice {
             c => format!("not clear: rank {} is only {c:.1} standard errors worse", self.rank - 1),
         };
         let limit = if self.at_the_limit { "; the best rank is the highest that was allowed, more may be better" } else { "" };
-        let number = if self.rank == 1 { "meta-state" } else { "meta-states" };
         format!(
             "{} {number}: {why} ({:.5} a transition over {} folds, {:.1e} taken off for having been chosen on them; empirical P {:.5}, independent {:.5}); {clear}{limit}.",
             self.rank,
@@ -163,6 +176,31 @@ const CLEAR: f64 = 5.0;
 /// Chooses rank and prior.
 pub fn select(folds: &Folds, settings: &SelectSettings) -> Result<Choice> {
     select_watched(folds, settings, Vec::new(), &mut |_| true)?.ok_or(Error::Empty { what: "the list of attempts" })
+}
+
+/// A rank that is given: its prior is chosen, and its score measured beside the two baselines. Goes on from what was tried, and may be ended, as [`select_watched`].
+pub fn select_at(
+    folds: &Folds,
+    rank: usize,
+    settings: &SelectSettings,
+    tried: Vec<Attempt>,
+    watch: &mut dyn FnMut(&[Attempt]) -> bool,
+) -> Result<Option<Choice>> {
+    check(settings)?;
+    match choose_at(&mut Search::new(folds, rank, settings, tried, watch)?, rank, settings) {
+        Ok(choice) => Ok(Some(choice)),
+        Err(Stop::Ended) => Ok(None),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+fn choose_at(search: &mut Search, rank: usize, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
+    let priors = search.priors_uphill(rank, settings.first_prior)?;
+    let prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
+    let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
+    let chosen = search.attempt(rank, prior, Care::Ready)?;
+    let ranks = vec![chosen.clone()];
+    Ok(Choice { rank, prior, chosen, best_rank: rank, ranks, priors, independent, empirical, at_the_limit: false, given: true })
 }
 
 /// The same, going on from what an earlier search on the same folds with the same settings has tried. `watch` is told of all attempts after each new one, and
@@ -228,7 +266,7 @@ fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &Se
     let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
     // Known already, whether or not the prior was chosen anew after the rank had moved.
     let chosen = search.attempt(rank, prior, Care::Ready)?;
-    Ok(Choice { rank, prior, chosen, best_rank, ranks, priors, independent, empirical, at_the_limit })
+    Ok(Choice { rank, prior, chosen, best_rank, ranks, priors, independent, empirical, at_the_limit, given: false })
 }
 
 /// Chooses the strength of the prior at a given rank: the best, and all that were tried.

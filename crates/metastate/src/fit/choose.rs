@@ -1,0 +1,180 @@
+//! Rank, prior and lambda from the data: the rank by held-out likelihood (or as given), then the path down to the first lambda that reaches it.
+
+use super::data::{Data, Parts};
+use super::observe::{FitObserver, OnPath, Stage, Unfinished};
+use super::options::{FitOptions, Rank};
+use crate::counts::Folds;
+use crate::error::{Error, Result};
+use crate::solve::path::{FoldPaths, LambdaPoint, first_with_rank, lambda_grid, solve_point};
+use crate::solve::score::Smoothing;
+use crate::solve::select::{Choice, SelectSettings, select_at, select_watched};
+use crate::solve::{Control, Effort, Factors, Problem, Settings, Start, StopRule};
+
+/// The path is solved to this gap (or to the one asked for, down to [`LEAST_PATH_GAP`]) and this KKT residual; the chosen point in full afterwards.
+const PATH_GAP: f64 = 1e-2;
+const LEAST_PATH_GAP: f64 = 1e-3;
+const PATH_TOLERANCE: f64 = 1e-4;
+/// Up to this number of states every point of the path keeps its zones, for pictures.
+const MOST_STATES_WITH_ZONES: usize = 20_000;
+
+/// What was chosen.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// The rank and the prior, and what they were chosen from.
+    pub choice: Choice,
+    /// lambda.
+    pub lambda: f64,
+    /// The points of the path, from the largest lambda down.
+    pub points: Vec<LambdaPoint>,
+    /// The number of the point whose lambda was chosen. Its rank is lower than the chosen one where no lambda of the path gives that.
+    pub at: usize,
+    /// What was chosen and why, in one sentence.
+    pub sentence: String,
+    /// How the folds were made, in words.
+    pub folds_are: String,
+    /// How many there were.
+    pub folds: usize,
+    /// The settings of the solve at the lambda chosen.
+    pub(super) settings: Settings,
+}
+
+/// The data in parts, or why there are none.
+pub(super) fn parts(data: &Data, lambda_max: f64) -> Result<&Parts> {
+    data.parts().ok_or(Error::NothingToHoldOut { lambda_max })
+}
+
+/// How ranks and priors are compared.
+pub(super) fn select_settings(options: &FitOptions) -> SelectSettings {
+    let settings = SelectSettings { max_rank: options.solver.max_rank, seed: options.seed, ..SelectSettings::default() };
+    // A prior that is given is the one that all ranks are judged with: the score reported is that of the model returned.
+    match options.prior {
+        Some(given) => SelectSettings { first_prior: given, priors: vec![given], ..settings },
+        None => settings,
+    }
+}
+
+/// Chooses. With the whole path asked for, all its points are solved, on the folds too; otherwise only down to the chosen rank.
+pub(super) fn choose(
+    data: &Data,
+    options: &FitOptions,
+    lambda_max: f64,
+    unfinished: &mut Unfinished,
+    observer: &mut dyn FitObserver,
+) -> Result<Chosen> {
+    let parts = parts(data, lambda_max)?;
+    let folds = parts.folds(options.folds, options.seed)?;
+    observer.stage(Stage::Choosing);
+    let choice = choose_rank(&folds, options, unfinished, observer)?;
+    observer.chosen(&choice);
+
+    observer.stage(Stage::Path);
+    let run = PathRun { data, options, lambda_max, settings: path_settings(options, choice.rank), rank: choice.rank };
+    let mut fold_paths = if options.path.whole { Some(FoldPaths::new(&folds, data.chain().weights())?) } else { None };
+    let start = run.solve(unfinished, fold_paths.as_mut(), observer)?;
+    let points = std::mem::take(&mut unfinished.points);
+
+    let ranks: Vec<usize> = points.iter().map(|p| p.rank).collect();
+    let at = first_with_rank(&ranks, choice.rank).ok_or(Error::Empty { what: "the path" })?;
+    let (lambda, reached) = (points[at].lambda, points[at].rank >= choice.rank);
+    let how = if reached {
+        format!("lambda {lambda:.4e} is the largest of the path that gives it")
+    } else {
+        format!("no lambda of the path gives it; {lambda:.4e}, the smallest, gives {}, so only a refit has that many", points[at].rank)
+    };
+    let sentence = format!("{}: {how}.", choice.sentence().trim_end_matches('.'));
+    // The rank that the data supports, no more: the certified gap says what that costs.
+    let most = choice.rank.min(options.most());
+    let start = start.filter(|x| x.rank() <= most).map_or(options.solver.start.clone(), |x| Start::Given(Box::new(x)));
+    let settings = Settings { max_rank: most, start_rank: None, start, ..options.solver.clone() };
+    Ok(Chosen { choice, lambda, points, at, sentence, folds_are: parts.how(), folds: folds.len(), settings })
+}
+
+/// Rank and prior on the folds; every attempt is kept.
+fn choose_rank(folds: &Folds, options: &FitOptions, unfinished: &mut Unfinished, observer: &mut dyn FitObserver) -> Result<Choice> {
+    let settings = select_settings(options);
+    let tried = unfinished.attempts.clone();
+    let mut watch = |attempts: &[_]| {
+        attempts.last().into_iter().for_each(|a| observer.attempted(a));
+        unfinished.attempts = attempts.to_vec();
+        observer.keep(unfinished) == Control::Continue
+    };
+    let choice = match options.rank {
+        Rank::Chosen => select_watched(folds, &settings, tried, &mut watch)?,
+        Rank::Given(rank) => select_at(folds, rank, &settings, tried, &mut watch)?,
+    };
+    choice.ok_or(Error::Interrupted)
+}
+
+fn path_settings(options: &FitOptions, rank: usize) -> Settings {
+    let solver = &options.solver;
+    let gap = if let StopRule::Certificate { gap } | StopRule::Exact { tolerance: gap } = solver.stop { gap } else { LEAST_PATH_GAP };
+    Settings {
+        stop: if options.as_in_paper { solver.stop } else { StopRule::Certificate { gap: gap.clamp(LEAST_PATH_GAP, PATH_GAP) } },
+        tolerance: PATH_TOLERANCE.max(solver.tolerance),
+        max_rank: if options.path.whole { options.most() } else { rank },
+        // Where the path only leads to the chosen rank, its points are not worth a proof each; the answer is.
+        certificate: if options.path.whole { solver.certificate } else { Effort { prove: false, ..solver.certificate } },
+        ..solver.clone()
+    }
+}
+
+/// The path that leads to one rank.
+struct PathRun<'a> {
+    data: &'a Data,
+    options: &'a FitOptions,
+    lambda_max: f64,
+    settings: Settings,
+    rank: usize,
+}
+
+impl PathRun<'_> {
+    /// Solves the points that `unfinished` does not hold yet; hands back the solution at the first that reaches the rank.
+    fn solve(&self, unfinished: &mut Unfinished, mut folds: Option<&mut FoldPaths>, observer: &mut dyn FitObserver) -> Result<Option<Factors>> {
+        let lambdas = lambda_grid(self.lambda_max, self.options.path.floor, self.options.path.points)?;
+        if let Some(folds) = folds.as_deref_mut().filter(|_| !unfinished.fold_factors.is_empty()) {
+            folds.set_factors(unfinished.fold_factors.clone());
+        }
+        let mut found = None;
+        for (k, &lambda) in lambdas.iter().enumerate() {
+            if let Some(point) = unfinished.points.get(k) {
+                if point.rank >= self.rank && found.is_none() && k + 1 == unfinished.points.len() {
+                    found = unfinished.factors.clone();
+                }
+                if self.ends(point) {
+                    break;
+                }
+                continue;
+            }
+            let problem = Problem::new(self.data.chain().p(), self.data.chain().weights(), lambda)?;
+            let solution = solve_point(&problem, &self.settings, unfinished.factors.as_ref(), &mut OnPath(observer))?;
+            go_on(observer)?;
+            let held_out = folds.as_deref_mut().map(|f| f.point(lambda, &self.settings, Smoothing::default())).transpose()?;
+            let point = LambdaPoint::new(&solution, self.lambda_max, held_out.as_ref(), MOST_STATES_WITH_ZONES);
+            observer.path_point(&point);
+            if point.rank >= self.rank && found.is_none() {
+                found = Some(solution.factors.clone());
+            }
+            let last = self.ends(&point);
+            unfinished.points.push(point);
+            unfinished.factors = Some(solution.factors);
+            unfinished.fold_factors = folds.as_deref().map_or_else(Vec::new, |f| f.factors().to_vec());
+            if observer.keep(unfinished) != Control::Continue {
+                return Err(Error::Interrupted);
+            }
+            if last {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The path ends at the highest rank allowed; without the whole path asked for, where the chosen rank is reached.
+    fn ends(&self, point: &LambdaPoint) -> bool {
+        point.rank >= self.settings.max_rank
+    }
+}
+
+/// An error when the outside asked the fit to end.
+pub(super) fn go_on(observer: &mut dyn FitObserver) -> Result<()> {
+    if observer.look() == Control::Continue { Ok(()) } else { Err(Error::Interrupted) }
+}

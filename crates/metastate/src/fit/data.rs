@@ -1,0 +1,161 @@
+//! What a fit starts from: a chain, and where it was counted, the counts behind it and how they fall into parts.
+
+use crate::chain::{Chain, Estimate};
+use crate::counts::folds::{NO_STATE, count_blocks};
+use crate::counts::{Counts, Folds};
+use crate::error::Result;
+use crate::linalg::Csr;
+use crate::solve::bootstrap::Resample;
+
+/// Blocks that trajectories are cut into: divisible by the usual numbers of folds.
+const BLOCKS: usize = 60;
+/// No block is shorter than this many lags, or the pairs lost at borders would be too many.
+const LAGS_A_BLOCK: usize = 20;
+/// Folds inside the training part of a fold. Many, because how strong a prior helps depends on how much data there is: the inner fits
+/// must see nearly as much as the outer ones. With three (January 2016, 20 trips a cell) the strongest prior won, with ten the best one.
+const INNER_FOLDS: usize = 10;
+/// A transition matrix is taken for so many transitions a state on average: enough for the passes before a refit, whose own prior counts
+/// transitions. The likelihood with its prior does not depend on it, since the prior asked for is multiplied by it as well.
+const TRANSITIONS_A_STATE: f64 = 1000.0;
+
+/// A chain with the data behind it.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, StateIndex};
+///
+/// let moves = [(0, 1), (1, 0), (0, 0), (1, 1)];
+/// let counts = Counts::from_pairs(StateIndex::numbered(2), moves)?;
+/// let data = Data::from_counts(&counts, &Estimate::default())?;
+/// assert_eq!((data.chain().states(), data.chain().transitions()), (2, 4.0));
+/// # Ok::<(), metastate::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Data {
+    chain: Chain,
+    parts: Option<Parts>,
+}
+
+impl Data {
+    /// Transitions that do not depend on each other, such as trips: they are held out one by one.
+    pub fn from_counts(counts: &Counts, estimate: &Estimate) -> Result<Self> {
+        let chain = Chain::estimate(counts, estimate)?;
+        let parts = Parts::new(counts, None, &chain)?;
+        Ok(Data { chain, parts: Some(parts) })
+    }
+
+    /// Trajectories, with their frames one after the other ([`NO_STATE`] between trajectories and at gaps): they are held out by blocks of
+    /// frames, because frames depend on each other.
+    pub fn from_frames(counts: &Counts, frames: &[u32], estimate: &Estimate) -> Result<Self> {
+        let chain = Chain::estimate(counts, estimate)?;
+        let parts = Parts::new(counts, Some(frames), &chain)?;
+        Ok(Data { chain, parts: Some(parts) })
+    }
+
+    /// A transition matrix that was given as probabilities: nothing can be held out, so lambda must be given.
+    pub fn from_matrix(chain: Chain) -> Self {
+        Data { chain, parts: None }
+    }
+
+    /// P, xi and labels.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The counts and how they fall into parts; none for a transition matrix.
+    pub fn parts(&self) -> Option<&Parts> {
+        self.parts.as_ref()
+    }
+
+    /// What a likelihood is summed over, and how many transitions one unit of the prior is: the counts, one; for a transition matrix, which has
+    /// none, `d xi_i p_ij` times 1000, so that a unit is what a state weighs on average.
+    pub fn transitions(&self) -> Result<(Csr, f64)> {
+        if let Some(parts) = &self.parts {
+            return Ok((parts.counts.clone(), 1.0));
+        }
+        let (p, d) = (self.chain.p(), self.chain.states());
+        let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for (i, share) in self.chain.departures().iter().enumerate() {
+            p.row(i).for_each(d, |j, x| {
+                if x > 0.0 {
+                    indices.push(j as u32);
+                    values.push(TRANSITIONS_A_STATE * d as f64 * share * x);
+                }
+            });
+            indptr.push(indices.len());
+        }
+        Ok((Csr::from_parts(d, d, indptr, indices, values)?, TRANSITIONS_A_STATE))
+    }
+}
+
+/// The transitions between the states of a chain, in the chain's order.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    counts: Csr,
+    blocks: Option<Vec<Csr>>,
+}
+
+impl Parts {
+    /// Of the states that the chain kept.
+    fn new(counts: &Counts, frames: Option<&[u32]>, chain: &Chain) -> Result<Self> {
+        let keep: Vec<usize> = chain.index().labels().filter_map(|l| counts.index().position(&l).map(|i| i as usize)).collect();
+        let mut number = vec![NO_STATE; counts.states()];
+        keep.iter().enumerate().for_each(|(new, &old)| number[old] = new as u32);
+        let blocks = match frames {
+            None => None,
+            Some(frames) => {
+                let frames: Vec<u32> = frames.iter().map(|&s| if s == NO_STATE { s } else { number[s as usize] }).collect();
+                let blocks = (frames.len() / (LAGS_A_BLOCK * counts.lag())).clamp(2, BLOCKS);
+                Some(count_blocks(&frames, keep.len(), counts.lag(), counts.mode(), blocks)?)
+            }
+        };
+        Ok(Parts { counts: counts.csr().restrict(&keep), blocks })
+    }
+
+    /// All transitions.
+    pub fn counts(&self) -> &Csr {
+        &self.counts
+    }
+
+    /// `k` folds, each held out in turn.
+    pub fn folds(&self, k: usize, seed: u64) -> Result<Folds> {
+        match &self.blocks {
+            Some(blocks) => Folds::of_blocks(blocks, k),
+            None => Folds::of_trips(&self.counts, k, seed),
+        }
+    }
+
+    /// Folds inside what is left when the first of `k` folds is held out: choices made on them have not seen that fold.
+    pub fn inner_folds(&self, k: usize, seed: u64) -> Result<Folds> {
+        let kept = |blocks: &Vec<Csr>| blocks.iter().enumerate().filter(|(b, _)| b % k != 0).map(|(_, block)| block.clone()).collect();
+        let left: Vec<Csr> = self.blocks.as_ref().map(kept).unwrap_or_default();
+        // So few blocks that none can be held out of the rest: its transitions are dealt one by one.
+        match left.len() >= INNER_FOLDS {
+            true => Folds::of_blocks(&left, INNER_FOLDS),
+            false => Folds::of_trips(&self.folds(k, seed)?.training(0)?, INNER_FOLDS, seed),
+        }
+    }
+
+    /// What the bootstrap draws.
+    pub fn resample(&self) -> Resample<'_> {
+        match &self.blocks {
+            Some(blocks) => Resample::Blocks(blocks),
+            None => Resample::Trips(&self.counts),
+        }
+    }
+
+    /// What the bootstrap draws, in words.
+    pub fn drawn(&self) -> String {
+        match &self.blocks {
+            Some(blocks) => format!("{} contiguous blocks of frames, drawn with replacement", blocks.len()),
+            None => "transitions of the fitted model, as many out of each state as there were".to_owned(),
+        }
+    }
+
+    /// How the folds are made, in words.
+    pub fn how(&self) -> String {
+        match &self.blocks {
+            Some(blocks) => format!("{} contiguous blocks of frames, pairs across borders left out", blocks.len()),
+            None => "transitions dealt at random".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The recipe: from data to meta-states in one call.
+//!
+//! 1. `lambda_max`, above which one meta-state is best.
+//! 2. The rank and the prior, on transitions that were held out (or the rank as given): `choose`.
+//! 3. lambda, the largest on a path from `lambda_max` down whose solution has that rank.
+//! 4. The penalised problem at that lambda, solved and proven.
+//! 5. The same rank once more without the penalty, by likelihood: `refit`; with intervals where they are asked for.
+//! 6. The one zone of each state, and what flows between zones.
+//!
+//! The command, the Python package and the experiments all call [`fit`]. It reads no file and no clock: whoever wants to watch, stop, time or keep a run does so
+//! through a [`FitObserver`].
+
+mod choose;
+mod data;
+mod model;
+mod observe;
+mod options;
+mod refit;
+
+pub use choose::Chosen;
+pub use data::{Data, Parts};
+pub use model::{Model, Recovery};
+pub use observe::{FitObserver, Stage, Unfinished};
+pub use options::{Clusters, FitOptions, Lambda, Path, Rank, RefitKind, default_max_rank};
+pub use refit::{CONFIDENCE, Intervals, Refit};
+
+use crate::aggregate::ZoneFlows;
+use crate::error::{Error, Result};
+use crate::solve::{self, Problem};
+
+/// Finds the meta-states behind the data.
+///
+/// ```
+/// use metastate::solve::Silent;
+/// use metastate::{Counts, Data, Estimate, FitOptions, StateIndex, fit};
+///
+/// // Two groups of two pages, 40 clicks inside a group for each one between them.
+/// let inside = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40);
+/// let clicks = inside.into_iter().chain([(1, 2), (2, 1)]);
+/// let counts = Counts::from_pairs(StateIndex::numbered(4), clicks)?;
+/// let data = Data::from_counts(&counts, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// assert_eq!(model.memberships().rows(), 4);
+/// assert!(model.proof().is_some());
+/// # Ok::<(), metastate::Error>(())
+/// ```
+pub fn fit(data: &Data, options: &FitOptions, observer: &mut dyn FitObserver) -> Result<Model> {
+    fit_from(data, options, Unfinished::default(), observer)
+}
+
+/// Goes on with an interrupted fit of the same data with the same options, to the same bits as if it had never stopped.
+pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, observer: &mut dyn FitObserver) -> Result<Model> {
+    let chain = data.chain();
+    options.check(chain.states(), data.parts().is_some())?;
+    observer.stage(Stage::LambdaMax);
+    let lambda_max = solve::lambda_max(chain.p(), chain.weights(), options.seed)?;
+    if data.parts().is_none() && options.needs_parts() {
+        return Err(Error::NothingToHoldOut { lambda_max });
+    }
+    choose::go_on(observer)?;
+
+    let chosen = match options.lambda {
+        Lambda::Chosen => Some(choose::choose(data, options, lambda_max, &mut unfinished, observer)?),
+        Lambda::Given(_) | Lambda::Ratio(_) => None,
+    };
+    let lambda = match (options.lambda, &chosen) {
+        (Lambda::Given(x), _) => x,
+        (Lambda::Ratio(r), _) => r * lambda_max,
+        (Lambda::Chosen, chosen) => chosen.as_ref().map_or(lambda_max, |c| c.lambda),
+    };
+
+    observer.stage(Stage::Solving);
+    let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
+    let settings = chosen.as_ref().map_or(&options.solver, |c| &c.settings);
+    let mut solution = match unfinished.snapshot {
+        Some(snapshot) => solve::resume(&problem, settings, snapshot, observer)?,
+        None => solve::solve(&problem, settings, observer)?,
+    };
+    choose::go_on(observer)?;
+    // The solver orders by its weights; people count by mass, whatever the power of the weights.
+    solution.factors.order_by_mass(chain.xi());
+
+    let refit = refit::refit(data, options, &solution, chosen.as_ref(), lambda_max, observer)?;
+    let intervals = refit::intervals(data, options, refit.as_ref(), observer)?;
+    observer.stage(Stage::Zones);
+    choose::go_on(observer)?;
+    let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
+    let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
+    let flows = ZoneFlows::new(chain.p(), chain.departures(), &zones);
+    let hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
+    observer.stage(Stage::Done);
+    Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, flows, hints })
+}

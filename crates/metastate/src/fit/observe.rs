@@ -1,0 +1,85 @@
+//! How the outside watches a fit, stops it, and keeps what is worth keeping. What to keep is decided here, where to keep it by the caller.
+
+use crate::solve::path::LambdaPoint;
+use crate::solve::select::{Attempt, Choice};
+use crate::solve::{Control, Factors, Observer, Progress, Snapshot};
+
+/// The steps of the recipe, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The smallest lambda at which one meta-state is best.
+    LambdaMax,
+    /// Rank and prior on held-out transitions.
+    Choosing,
+    /// lambda from lambda_max down.
+    Path,
+    /// The problem at the lambda wanted, and its proof.
+    Solving,
+    /// The second fit, without the penalty.
+    Refit,
+    /// Draws for the intervals.
+    Bootstrap,
+    /// Hard zones and what flows between them.
+    Zones,
+    /// Nothing is left to do.
+    Done,
+}
+
+/// What an interrupted fit has done so far, and can go on from to the same bits.
+#[derive(Debug, Clone, Default)]
+pub struct Unfinished {
+    /// Ranks and priors tried on the folds.
+    pub attempts: Vec<Attempt>,
+    /// Points of the path.
+    pub points: Vec<LambdaPoint>,
+    /// The solution at the last of them.
+    pub factors: Option<Factors>,
+    /// The solutions on the folds there.
+    pub fold_factors: Vec<Option<Factors>>,
+    /// A safe point of the solve at the lambda wanted.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// Watches a fit. The methods of [`Observer`] hear of the solve at the lambda wanted; everything else has a method here. All have empty defaults.
+pub trait FitObserver: Observer {
+    /// A stage begins.
+    fn stage(&mut self, _stage: Stage) {}
+
+    /// A rank with a prior was tried on the folds.
+    fn attempted(&mut self, _attempt: &Attempt) {}
+
+    /// The rank was chosen.
+    fn chosen(&mut self, _choice: &Choice) {}
+
+    /// While a point of the path is solved.
+    fn path_progress(&mut self, _progress: &Progress) -> Control {
+        Control::Continue
+    }
+
+    /// A point of the path was solved.
+    fn path_point(&mut self, _point: &LambdaPoint) {}
+
+    /// After every attempt and every point: what a resumed fit needs. Stops the fit by any answer but [`Control::Continue`].
+    fn keep(&mut self, _unfinished: &Unfinished) -> Control {
+        Control::Continue
+    }
+
+    /// After so many passes of the likelihood, at this value a transition with its prior.
+    fn pass(&mut self, _passes: usize, _value: f64) {}
+
+    /// Asked between steps; any answer but [`Control::Continue`] ends the fit.
+    fn look(&mut self) -> Control {
+        Control::Continue
+    }
+}
+
+impl FitObserver for crate::solve::Silent {}
+
+/// Lets a solve of the path be watched: no events, no safe points.
+pub(super) struct OnPath<'a>(pub &'a mut dyn FitObserver);
+
+impl Observer for OnPath<'_> {
+    fn progress(&mut self, progress: &Progress) -> Control {
+        self.0.path_progress(progress)
+    }
+}

@@ -1,0 +1,115 @@
+//! What is done after the solve: the same rank without the penalty, and how sure its memberships are.
+
+use super::choose::{Chosen, go_on, parts, select_settings};
+use super::data::Data;
+use super::observe::{FitObserver, Stage};
+use super::options::{FitOptions, RefitKind};
+use crate::aggregate::latent::timescale_intervals;
+use crate::error::{Error, Result};
+use crate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
+use crate::solve::refit::{BestRefit, LeastSquares, LikelihoodSettings, Observed, SpectralFits, least_squares, likelihood_best_start};
+use crate::solve::select::select_prior;
+use crate::solve::{Control, Factors, Problem, Solution};
+
+/// Relative decrease and sweeps at which the least-squares refit ends.
+const LEAST_SQUARES: (f64, usize) = (1e-8, 2000);
+/// How often an interval holds what it speaks of.
+pub const CONFIDENCE: f64 = 0.9;
+/// Passes and tolerance of the refit of each draw: it starts from the published solution, so few are enough.
+const PASSES_A_DRAW: usize = 60;
+const TOLERANCE_OF_A_DRAW: f64 = 1e-7;
+
+/// The second fit.
+#[derive(Debug, Clone)]
+pub enum Refit {
+    /// By least squares.
+    LeastSquares(LeastSquares),
+    /// By likelihood.
+    Likelihood {
+        /// The best of the starts.
+        best: BestRefit,
+        /// Transitions that the prior adds to every state; for a transition matrix, in units of what a state weighs on average.
+        prior: f64,
+    },
+}
+
+impl Refit {
+    /// U and V.
+    pub fn factors(&self) -> &Factors {
+        match self {
+            Refit::LeastSquares(fit) => &fit.factors,
+            Refit::Likelihood { best, .. } => &best.fit.factors,
+        }
+    }
+}
+
+/// What the bootstrap found.
+#[derive(Debug, Clone)]
+pub struct Intervals {
+    /// Intervals of the memberships, and how stable the meta-states are.
+    pub uncertainty: Uncertainty,
+    /// Intervals of the timescales of the latent chain, in steps; infinite where they have no end.
+    pub timescales: Vec<(f64, f64)>,
+    /// What was drawn, in words.
+    pub drawn: String,
+}
+
+/// Refits as asked for. `chosen` has the rank, where one was chosen; otherwise it is that of the solution.
+pub(super) fn refit(
+    data: &Data,
+    options: &FitOptions,
+    solution: &Solution,
+    chosen: Option<&Chosen>,
+    lambda_max: f64,
+    observer: &mut dyn FitObserver,
+) -> Result<Option<Refit>> {
+    let kind = options.refit_kind();
+    if kind == RefitKind::None {
+        return Ok(None);
+    }
+    observer.stage(Stage::Refit);
+    let rank = chosen.map_or(solution.rank(), |c| c.choice.rank);
+    match kind {
+        RefitKind::None => Ok(None),
+        RefitKind::LeastSquares => {
+            let problem = Problem::new(data.chain().p(), data.chain().weights(), solution.lambda)?;
+            let start = match rank == solution.rank() {
+                true => solution.factors.clone(),
+                false => SpectralFits::new(parts(data, lambda_max)?.counts().clone(), rank, options.seed)?.start(rank)?,
+            };
+            Ok(Some(Refit::LeastSquares(least_squares(&problem, &start, LEAST_SQUARES.0, LEAST_SQUARES.1))))
+        }
+        RefitKind::Likelihood => {
+            let prior = match (options.prior, chosen) {
+                (Some(given), _) => given,
+                (None, Some(chosen)) => chosen.choice.prior,
+                (None, None) => {
+                    let folds = parts(data, lambda_max)?.folds(options.folds, options.seed)?;
+                    select_prior(&folds, rank, &select_settings(options))?.0
+                }
+            };
+            let (transitions, unit) = data.transitions()?;
+            let observed = Observed::new(transitions)?;
+            let settings = LikelihoodSettings { prior: prior * unit, ..LikelihoodSettings::default() };
+            let best = likelihood_best_start(&observed, &solution.factors, rank, &settings, options.seed, |passes, value| {
+                observer.pass(passes, value);
+                observer.look() == Control::Continue
+            })?;
+            go_on(observer)?;
+            Ok(Some(Refit::Likelihood { best, prior }))
+        }
+    }
+}
+
+/// Intervals for a refit by likelihood, where draws were asked for.
+pub(super) fn intervals(data: &Data, options: &FitOptions, refit: Option<&Refit>, observer: &mut dyn FitObserver) -> Result<Option<Intervals>> {
+    let (Some(Refit::Likelihood { best, prior }), true) = (refit, options.bootstrap > 0) else { return Ok(None) };
+    let parts = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?;
+    observer.stage(Stage::Bootstrap);
+    let refit =
+        LikelihoodSettings { prior: *prior, max_passes: PASSES_A_DRAW, tolerance: TOLERANCE_OF_A_DRAW, ..LikelihoodSettings::default() };
+    let settings = BootstrapSettings { replicates: options.bootstrap, confidence: CONFIDENCE, refit, seed: options.seed };
+    let uncertainty = bootstrap(parts.resample(), &best.fit.factors, &settings, || {})?;
+    let timescales = timescale_intervals(&uncertainty.latent, CONFIDENCE);
+    Ok(Some(Intervals { uncertainty, timescales, drawn: parts.drawn() }))
+}
