@@ -33,16 +33,16 @@ impl Fitted {
     /// All arrays.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let s = &self.solved;
-        let chain = &s.loaded.chain;
+        let chain = s.loaded.chain();
         let out = PyDict::new(py);
-        out.set_item("U", matrix(py, &s.solution.factors.u)?)?;
-        out.set_item("V", matrix(py, &s.solution.factors.v)?)?;
-        if let Some(x) = &s.refit {
+        out.set_item("U", matrix(py, &s.model.solution.factors.u)?)?;
+        out.set_item("V", matrix(py, &s.model.solution.factors.v)?)?;
+        if let Some(x) = s.model.refit.as_ref().map(metastate::fit::Refit::factors) {
             out.set_item("refit_U", matrix(py, &x.u)?)?;
             out.set_item("refit_V", matrix(py, &x.v)?)?;
         }
         out.set_item("xi", PyArray1::from_slice(py, chain.xi()))?;
-        out.set_item("metastate", PyArray1::from_vec(py, s.partition.labels.iter().map(|l| i64::from(*l)).collect()))?;
+        out.set_item("metastate", PyArray1::from_vec(py, s.model.zones.labels.iter().map(|l| i64::from(*l)).collect()))?;
         out.set_item("labels", labels(py, chain.index().labels())?)?;
         if let Some(places) = &s.loaded.coordinates {
             out.set_item("lon", PyArray1::from_vec(py, places.iter().map(|p| p.0).collect()))?;
@@ -51,8 +51,8 @@ impl Fitted {
         out.set_item("cell", s.loaded.cell)?;
         // What the smoothing of a score needs of the training data.
         let mut arrivals = vec![0.0; chain.states()];
-        if let Some(parts) = &s.loaded.parts {
-            parts.counts.indices().iter().zip(parts.counts.values()).for_each(|(&j, n)| arrivals[j as usize] += n);
+        if let Some(parts) = s.loaded.parts() {
+            parts.counts().indices().iter().zip(parts.counts().values()).for_each(|(&j, n)| arrivals[j as usize] += n);
             out.set_item("arrivals", PyArray1::from_vec(py, arrivals))?;
         }
         Ok(out)

@@ -6,6 +6,7 @@
 mod chart;
 mod error;
 mod figure;
+mod fit_tables;
 pub mod folder;
 mod forecast;
 pub mod hash;
@@ -23,6 +24,7 @@ mod zones;
 
 pub use error::{Error, Result};
 pub use figure::{Figure, Series};
+pub use fit_tables::{path_csv, ranks_csv, uncertainty_csv};
 pub use forecast::{
     CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow,
     write_forecast,

@@ -82,7 +82,7 @@ pub fn place(out: &Path) -> PathBuf {
 }
 
 /// Where checkpoints of a run go.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Checkpoint {
     place: PathBuf,
     asked_for: Value,

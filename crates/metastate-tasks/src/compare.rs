@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use comfy_table::{ContentArrangement, Table, presets};
+use metastate::fit::Parts;
 use metastate::aggregate::rivals::{self, Fitted, Hard, Method, RivalSettings, Training};
 use metastate::aggregate::{Neighbours, Overlap, Partition, ZoneFlows};
 use metastate::solve::lambda_max;
@@ -19,7 +20,6 @@ use serde::Serialize;
 use crate::args::{CompareArgs, CompareCommand, FitArgs, HardKind};
 use crate::data;
 use crate::error::{CliError, Result};
-use crate::parts::Parts;
 use crate::progress::Reporter;
 use crate::reference::{self, Reference};
 use crate::stop::{Doing, Stopper};
@@ -103,8 +103,10 @@ pub fn run_on(
             .remedy("give the transitions or their counts"));
     };
     let fit = FitArgs { weight_power: compare.weight_power.clone(), ..FitArgs::with_ratio(1.0) };
-    let loaded = data::from_counted(counted, &fit, Vec::new(), Vec::new())?;
-    let (chain, counts) = (&loaded.chain, &loaded.parts.counts);
+    let loaded = data::from_counted(counted, &fit)?;
+    let chain = loaded.chain();
+    let parts = loaded.parts().ok_or(metastate::Error::Empty { what: "the list of transitions" })?;
+    let counts = parts.counts();
     let labels: Vec<Label> = chain.index().labels().collect();
     let names: Vec<String> = labels.iter().map(Label::to_string).collect();
     let cells = loaded.coordinates.as_deref().zip(loaded.cell);
@@ -119,7 +121,7 @@ pub fn run_on(
     let power = chain.weight_power();
     let whole = Training::new(counts.clone(), power)?;
     let most = lambda_max(whole.p(), whole.weights(), seed)?;
-    let prior = if methods.contains(&Method::LikelihoodRefit) { Some(strength(compare, &loaded.parts, seed, reporter)?) } else { None };
+    let prior = if methods.contains(&Method::LikelihoodRefit) { Some(strength(compare, parts, seed, reporter)?) } else { None };
     let base = RivalSettings {
         rank: compare.rank,
         lambda: most,
@@ -135,8 +137,8 @@ pub fn run_on(
         }
     };
     let settings = RivalSettings { lambda, ..base };
-    let folds = loaded.parts.folds(compare.folds, seed)?;
-    let parts: Vec<Training> = (0..folds.len()).map(|f| Ok(Training::new(folds.training(f)?, power)?)).collect::<Result<_>>()?;
+    let folds = parts.folds(compare.folds, seed)?;
+    let trainings: Vec<Training> = (0..folds.len()).map(|f| Ok(Training::new(folds.training(f)?, power)?)).collect::<Result<_>>()?;
     let hard = match compare.hard {
         HardKind::Kmeans => Hard::KMeans,
         HardKind::Membership => Hard::Membership,
@@ -155,7 +157,7 @@ pub fn run_on(
             Ok(fitted) => {
                 let partition = fitted.partition(chain.xi(), hard, seed)?;
                 let mut row = judged(method, seconds, partition.as_ref(), neighbours.as_ref(), reference.as_ref());
-                row_scores(&mut row, method, &folds, &parts, &settings, compare.smoothing)?;
+                row_scores(&mut row, method, &folds, &trainings, &settings, compare.smoothing)?;
                 let set = partition.as_ref().zip(memberships(&fitted)).zip(cells).and_then(|((partition, u), cells)| {
                     let flows = ZoneFlows::new(chain.p(), chain.departures(), partition);
                     let set = ZoneSet { partition, flows: &flows, labels: &labels, xi: chain.xi(), u, cells: Some(cells) };
@@ -179,7 +181,7 @@ pub fn run_on(
         lambda_max: most,
         prior,
         prior_is: if compare.prior.is_some() { "given" } else { "chosen on inner folds" },
-        folds_are: loaded.parts.how(),
+        folds_are: parts.how(),
         smoothing: compare.smoothing,
         weight_power: compare.weight_power.clone(),
         hard: if hard == Hard::KMeans { "k-means on the memberships" } else { "largest membership" },

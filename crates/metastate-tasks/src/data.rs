@@ -1,17 +1,17 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
-use metastate::{Chain, Csr, Estimate, Given, RowWeights, WeightPower, WeightsBy};
-use metastate_ingest::{CountedStates, Data, Ingested, MatrixValues, Progress};
+use metastate::fit::Parts;
+use metastate::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, Progress};
 use metastate_report::FileRecord;
 
 use crate::args::{FitArgs, InputArgs, RefitKind, WeightsKind};
 use crate::error::{CliError, Result};
-use crate::parts::Parts;
 
-/// A chain with what is known about the data behind it.
+/// The data of a fit, with what is known about the files behind them.
 pub struct Loaded {
-    /// P, xi and labels.
-    pub chain: Chain,
+    /// The chain, and the counts in parts.
+    pub data: metastate::Data,
     /// Centres of the cells, in the order of the chain's states.
     pub coordinates: Option<Vec<(f64, f64)>>,
     /// Side of a cell in degrees, when the states are cells.
@@ -24,33 +24,17 @@ pub struct Loaded {
     pub rows_counted: u64,
     /// Things worth telling the user.
     pub hints: Vec<String>,
-    /// The counts behind the chain, and how they fall into parts; none for a transition matrix.
-    pub parts: Option<Parts>,
 }
 
-/// A transition matrix is taken for so many transitions a state on average: enough for the passes before a refit, whose own prior counts
-/// transitions. The likelihood with its prior does not depend on it, since the prior asked for is multiplied by it as well.
-const TRANSITIONS_A_STATE: f64 = 1000.0;
-
 impl Loaded {
-    /// What a likelihood is summed over, and how many transitions one unit of the prior is: the counts, one; for a transition matrix, which has
-    /// none, `d xi_i p_ij` times [`TRANSITIONS_A_STATE`], so that a unit is what a state weighs on average.
-    pub fn transitions(&self) -> Result<(Csr, f64)> {
-        if let Some(parts) = &self.parts {
-            return Ok((parts.counts.clone(), 1.0));
-        }
-        let (p, d) = (self.chain.p(), self.chain.states());
-        let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for (i, share) in self.chain.departures().iter().enumerate() {
-            p.row(i).for_each(d, |j, x| {
-                if x > 0.0 {
-                    indices.push(j as u32);
-                    values.push(TRANSITIONS_A_STATE * d as f64 * share * x);
-                }
-            });
-            indptr.push(indices.len());
-        }
-        Ok((Csr::from_parts(d, d, indptr, indices, values)?, TRANSITIONS_A_STATE))
+    /// P, xi and labels.
+    pub fn chain(&self) -> &Chain {
+        self.data.chain()
+    }
+
+    /// The counts in parts; none for a transition matrix.
+    pub fn parts(&self) -> Option<&Parts> {
+        self.data.parts()
     }
 }
 
@@ -93,8 +77,8 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
         .map(|r| FileRecord { name: r.name.clone(), role: "data".into(), bytes: r.bytes, sha256: r.sha256.clone() })
         .collect();
     match ingested.data {
-        Data::Counts(counted) => Ok(from_counted(counted, fit, inputs, ingested.hints)?.loaded()),
-        Data::Matrix(matrix) => {
+        Ingest::Counts(counted) => Ok(Loaded { inputs, hints: ingested.hints, ..from_counted(counted, fit)? }),
+        Ingest::Matrix(matrix) => {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
             let given = Given { weights, weight_power: weight_power(fit), index: Some(matrix.index) };
@@ -103,54 +87,41 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
                 MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
             };
             Ok(Loaded {
-                chain,
+                data: metastate::Data::from_matrix(chain),
                 coordinates: None,
                 cell: None,
                 inputs,
                 rows: matrix.entries,
                 rows_counted: matrix.entries,
                 hints: ingested.hints,
-                parts: None,
             })
         }
     }
 }
 
-/// Counts, the chain estimated from them, and what is known about the data behind it.
-pub struct FromCounts {
-    /// P, xi and labels.
-    pub chain: Chain,
-    /// The counts between the chain's states, in their order, and how they fall into parts.
-    pub parts: Parts,
-    /// Centres of the cells, in the order of the chain's states.
-    pub coordinates: Option<Vec<(f64, f64)>>,
-    /// Side of a cell in degrees, when the states are cells.
-    pub cell: Option<f64>,
-    inputs: Vec<FileRecord>,
-    rows: u64,
-    rows_counted: u64,
-    hints: Vec<String>,
-}
-
-impl FromCounts {
-    fn loaded(self) -> Loaded {
-        let FromCounts { chain, parts, coordinates, cell, inputs, rows, rows_counted, hints } = self;
-        Loaded { chain, coordinates, cell, inputs, rows, rows_counted, hints, parts: Some(parts) }
-    }
-}
-
 /// Estimates the chain; states without weight are left out, the others keep their labels and places.
-pub fn from_counted(counted: CountedStates, fit: &FitArgs, inputs: Vec<FileRecord>, hints: Vec<String>) -> Result<FromCounts> {
+pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Loaded> {
     let weights_by = match fit.weights_by {
         WeightsKind::Departures => WeightsBy::Departures,
         WeightsKind::Arrivals => WeightsBy::Arrivals,
     };
-    let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power: weight_power(fit) })?;
+    let estimate = Estimate { weights_by, weight_power: weight_power(fit) };
+    let data = match &counted.frames {
+        Some(frames) => metastate::Data::from_frames(&counted.counts, frames, &estimate)?,
+        None => metastate::Data::from_counts(&counted.counts, &estimate)?,
+    };
     let index = counted.counts.index();
-    let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
-    let parts = Parts::new(&counted.counts, counted.frames.as_deref(), &chain)?;
+    let kept: Vec<usize> = data.chain().index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
     let coordinates = counted.coordinates.map(|all| kept.iter().map(|&i| all[i]).collect());
-    Ok(FromCounts { chain, parts, coordinates, cell: counted.cell, inputs, rows: counted.rows, rows_counted: counted.kept, hints })
+    Ok(Loaded {
+        data,
+        coordinates,
+        cell: counted.cell,
+        inputs: Vec::new(),
+        rows: counted.rows,
+        rows_counted: counted.kept,
+        hints: Vec::new(),
+    })
 }
 
 /// The power of the weights.

@@ -1,14 +1,12 @@
 //! `metastate fit`: read, solve, write.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use metastate::aggregate::{Partition, ZoneFlows};
-use metastate::solve::{self, Factors, Problem, Solution};
-use metastate::{Chain, Label};
-use metastate_report::page::{Extras, PathStory};
-use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
+use metastate::fit::Unfinished;
+use metastate::{Label, Model, fit_from};
+use metastate_report::page::Extras;
+use metastate_report::{FileRecord, FitResult, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, InputArgs, RunArgs};
@@ -17,8 +15,8 @@ use crate::data::{self, Loaded};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
-use crate::watch::{Trace, Watch, WatchReading};
-use crate::{choose, hard, path_checkpoint, refit, report, settings, truth};
+use crate::watch::{FitWatch, Places, Trace, WatchReading};
+use crate::{path_checkpoint, record, report, settings, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -81,46 +79,36 @@ pub struct Solved {
     pub summary: Summary,
     /// The data.
     pub loaded: Loaded,
-    /// The solution of the stated problem.
-    pub solution: Solution,
-    /// U and V of the refit, when one was asked for.
-    pub refit: Option<Factors>,
-    /// Hard meta-states.
-    pub partition: Partition,
+    /// What was found.
+    pub model: Model,
     /// `path.csv`, `ranks.csv`, `refit.npz` and the like.
     pub extra: Vec<(&'static str, Vec<u8>)>,
-    flows: ZoneFlows,
     labels: Vec<Label>,
     trace: Trace,
-    path: Option<PathStory>,
-    timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
 }
 
 impl Solved {
-    /// What forecasts and zones rest on: the refit where there is one.
-    pub fn model(&self) -> &Factors {
-        self.refit.as_ref().unwrap_or(&self.solution.factors)
-    }
-
     fn result(&self) -> FitResult<'_> {
         FitResult {
             labels: &self.labels,
-            xi: self.loaded.chain.xi(),
+            xi: self.loaded.chain().xi(),
             coordinates: self.loaded.coordinates.as_deref(),
             cell: self.loaded.cell,
-            factors: &self.solution.factors,
-            model: self.model(),
-            partition: &self.partition,
-            flows: &self.flows,
-            witness: &self.solution.witness,
+            factors: &self.model.solution.factors,
+            model: self.model.factors(),
+            partition: &self.model.zones,
+            flows: &self.model.flows,
+            witness: &self.model.solution.witness,
             extra: &self.extra,
         }
     }
 
     /// What the page shows beyond the tables.
     pub fn extras(&self) -> Result<Extras> {
-        let extras = report::extras(&self.loaded.chain, &self.result(), self.trace.clone(), self.path.clone(), self.summary.seed)?;
-        Ok(Extras { timescale_intervals: self.timescale_intervals.clone(), ..extras })
+        let path = self.model.chosen.as_ref().map(record::path_story);
+        let extras = report::extras(self.loaded.chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
+        let timescale_intervals = self.model.intervals.as_ref().map(record::timescales).unwrap_or_default();
+        Ok(Extras { timescale_intervals, ..extras })
     }
 
     /// Writes the folder, whole or not at all.
@@ -131,80 +119,44 @@ impl Solved {
 
 /// Everything between the data and the folder. `start` is when the work began.
 pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<Solved> {
-    let chain = &loaded.chain;
-    hard::check(job.fit.hard(), chain.states())?;
+    let chain = loaded.chain();
+    settings::check_clusters(&job.fit, chain.states())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
-    let mut seconds = BTreeMap::from([("reading".to_owned(), start.elapsed().as_secs_f64())]);
+    let reading = start.elapsed().as_secs_f64();
 
-    let clock = Instant::now();
-    reporter.spin("lambda_max");
-    let (given, lambda_max) = settings::lambda(&job.fit, chain, job.seed)?;
-    seconds.insert("lambda_max".into(), clock.elapsed().as_secs_f64());
-    stopper.go_on()?;
-    let (solver, start_files) = settings::solver(&job.fit, job.seed, chain)?;
+    let (options, start_files) = settings::recipe(&job.fit, job.whole_path, job.seed, chain)?;
     let truth = job.fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
     let mut inputs = loaded.inputs.clone();
     inputs.extend(start_files);
     inputs.extend(truth.iter().flat_map(|(_, files)| files.iter().cloned()));
+    let unfinished = take_up(job, &asked_for(job, &inputs), reporter, stopper)?;
 
-    let clock = Instant::now();
-    let asked_for = asked_for(job, &inputs);
-    let chosen = match given {
-        Some(_) => None,
-        None => Some(choose::choose(job, &loaded, lambda_max, &solver, &asked_for, reporter, stopper)?),
-    };
-    let lambda = given.or(chosen.as_ref().map(|c| c.lambda)).unwrap_or(lambda_max);
-    seconds.insert("choosing".into(), clock.elapsed().as_secs_f64());
-
-    let clock = Instant::now();
-    let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
-    let solver = chosen.as_ref().map_or(&solver, |c| &c.settings);
-    let (mut solution, trace) = solve_or_resume(job, &problem, solver, asked_for, reporter, stopper)?;
-    stopper.go_on()?;
-    // The solver orders by its weights; people count by mass, whatever the power of the weights.
-    solution.factors.order_by_mass(chain.xi());
+    let mut watch = FitWatch::new(reporter, stopper);
+    watch.time_limit = job.run.time_limit;
+    watch.every = Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX);
+    watch.tolerance = options.solver_settings().tolerance;
+    if stopper.keeps_checkpoints() {
+        watch.places = Some(places(job, asked_for(job, &inputs)));
+    }
+    let model = fit_from(&loaded.data, &options, unfinished, &mut watch);
+    let FitWatch { failure, mut seconds, trace, .. } = watch;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let mut model = model?;
     if let Some((p, _)) = &truth {
-        let x = &solution.factors;
-        solution.errors.rel_re = Some(solve::errors::relative_recovery_error(chain.weights(), x, p.as_ref()));
-        solution.errors.rel_se = Some(solve::errors::relative_sampling_error(chain.weights(), chain.p(), p.as_ref()));
+        let found = model.against(p.as_ref(), &loaded.data);
+        (model.solution.errors.rel_re, model.solution.errors.rel_se) = (Some(found.solution), Some(found.sampling));
     }
-    seconds.insert("solving".into(), clock.elapsed().as_secs_f64());
-    let clock = Instant::now();
-    let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let refitted = refit::run(job, &loaded, &solution, chosen.as_ref(), lambda_max, true_p, reporter, stopper)?;
-    if refitted.refit.is_some() {
-        seconds.insert("refit".into(), clock.elapsed().as_secs_f64());
-    }
-    let clock = Instant::now();
-    reporter.spin("zones");
-    stopper.go_on()?;
-    let model = refitted.factors.as_ref().unwrap_or(&solution.factors);
-    let partition = hard::metastates(job.fit.hard(), &model.u, chain.xi(), job.seed)?;
-    let flows = ZoneFlows::new(chain.p(), chain.departures(), &partition);
-    seconds.insert("zones".into(), clock.elapsed().as_secs_f64());
+    seconds.insert("reading".to_owned(), reading);
     seconds.insert("total".into(), start.elapsed().as_secs_f64());
 
-    let mut hints = loaded.hints.clone();
-    hints.extend(chosen.iter().map(|c| c.sentence.clone()));
-    hints.extend(hints_about(&solution, lambda, lambda_max, solver.max_rank));
-    let (choice, mut extra, path) = chosen.map_or((None, Vec::new(), None), |c| (Some(c.record), c.files, Some(c.story)));
-    extra.extend(refitted.files);
-    let summary = Summary {
-        inputs,
-        rows: loaded.rows,
-        rows_counted: loaded.rows_counted,
-        seconds,
-        hints,
-        lambda_max: Some(lambda_max),
-        choice,
-        refit: refitted.refit,
-        uncertainty: refitted.uncertainty,
-        ..summarise(job, chain, &solution)
-    };
-    let labels: Vec<Label> = chain.index().labels().collect();
-    let (refit, timescale_intervals) = (refitted.factors, refitted.timescale_intervals);
-    Ok(Solved { summary, solution, refit, partition, extra, flows, labels, trace, path, timescale_intervals, loaded })
+    let labels: Vec<Label> = loaded.chain().index().labels().collect();
+    let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
+    let extra = record::files(&model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
+    Ok(Solved { summary, model, extra, labels, trace, loaded })
 }
 
 fn check_run(run: &RunArgs) -> Result<()> {
@@ -241,101 +193,35 @@ fn asked_for(job: &Job, inputs: &[FileRecord]) -> Value {
     })
 }
 
-fn solve_or_resume(
-    job: &Job,
-    problem: &Problem,
-    solver: &solve::Settings,
-    asked_for: Value,
-    reporter: &mut Reporter,
-    stopper: &Stopper,
-) -> Result<(Solution, Trace)> {
-    let checkpoint = Checkpoint::beside(&job.run.out, asked_for);
-    let snapshot = if job.run.resume { checkpoint.load()? } else { None };
-    match &snapshot {
-        Some(s) => reporter.say(format!("resuming at sweep {}, rank {}", s.sweeps, s.factors.rank())),
-        // A choice or a path that was taken up has said so.
-        None if job.run.resume && path_checkpoint::place(&job.run.out).exists() => {}
-        None if job.run.resume => reporter.say("there is no checkpoint; starting from the beginning"),
-        // Numbers must not mix with those of an older run.
-        None if stopper.keeps_checkpoints() => checkpoint.remove(),
-        None => {}
-    }
-    if stopper.keeps_checkpoints() {
-        let mut state = stopper.lock();
-        state.checkpoint = Some(checkpoint);
-        state.resume_command = Some(if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) });
-    }
-    reporter.aim(solver.tolerance);
-    let now = Instant::now();
-    let mut watch = Watch {
-        reporter,
-        stopper,
-        deadline: job.run.time_limit.map(|s| now + Duration::from_secs_f64(s.min(1e9))),
-        every: Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX),
-        last: now,
-        trace: Trace::begin(),
-    };
-    let solution = match snapshot {
-        Some(snapshot) => solve::resume(problem, solver, snapshot, &mut watch)?,
-        None => solve::solve(problem, solver, &mut watch)?,
-    };
-    Ok((solution, watch.trace))
+/// Where checkpoints of this run go.
+fn places(job: &Job, asked_for: Value) -> Places {
+    let resume_command = if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) };
+    let solve = Checkpoint::beside(&job.run.out, asked_for.clone());
+    Places { path: path_checkpoint::place(&job.run.out), solve, asked_for, resume_command }
 }
 
-fn hints_about(solution: &Solution, lambda: f64, lambda_max: f64, max_rank: usize) -> Vec<String> {
-    let mut hints = Vec::new();
-    if lambda >= lambda_max {
-        hints.push(format!("lambda is at or above lambda_max ({lambda_max:.3e}): one meta-state is best; a smaller lambda gives more"));
+/// What an interrupted run of the same job left behind, where this one is to go on from it; otherwise nothing, and old checkpoints go, because numbers must not mix
+/// with those of an older run.
+fn take_up(job: &Job, asked_for: &Value, reporter: &mut Reporter, stopper: &Stopper) -> Result<Unfinished> {
+    if !stopper.keeps_checkpoints() {
+        return Ok(Unfinished::default());
     }
-    if solution.status == solve::Status::RankCap {
-        hints.push(format!(
-            "more than {max_rank} meta-states would lower the objective; a larger lambda asks for fewer, a larger --max-rank allows more"
-        ));
+    let Places { path, solve, resume_command, .. } = places(job, asked_for.clone());
+    stopper.lock().path_checkpoint = Some((path.clone(), resume_command));
+    if !job.run.resume {
+        path_checkpoint::remove(&path);
+        solve.remove();
+        return Ok(Unfinished::default());
     }
-    if solution.status != solve::Status::Certified {
-        hints.push(match solution.certified_gap() {
-            Some(gap) => format!("not proven optimal: the objective is proven to be within {gap:.2e} of the best possible one"),
-            None => "nothing was proven of how far the objective is from the best possible one".to_owned(),
-        });
+    let unfinished = path_checkpoint::load(&path, asked_for)?.unwrap_or_default();
+    let snapshot = solve.load()?;
+    match (unfinished.attempts.len(), unfinished.points.len(), &snapshot) {
+        (_, _, Some(s)) => reporter.say(format!("resuming at sweep {}, rank {}", s.sweeps, s.factors.rank())),
+        (0, 0, None) => reporter.say("there is no checkpoint; starting from the beginning"),
+        (attempts, 0, None) => reporter.say(format!("resuming the choice after {attempts} of its fits")),
+        (_, points, None) => reporter.say(format!("resuming the path after {points} of its points")),
     }
-    hints
-}
-
-fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
-    Summary {
-        schema: SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        status: solution.status.as_str().to_owned(),
-        states: chain.states(),
-        transitions: chain.transitions(),
-        nonzeros: chain.nonzeros(),
-        lambda: solution.lambda,
-        lambda_max: None,
-        rank: solution.rank(),
-        objective: solution.objective.value,
-        fidelity: solution.objective.fidelity,
-        regularizer: solution.objective.regularizer,
-        lower_bound: solution.proof.as_ref().map(|p| p.lower_bound()),
-        bound_proof: solution.proof.as_ref().map_or("not proven", |p| p.method().as_str()).to_owned(),
-        bound_failure_probability: solution.proof.as_ref().and_then(|p| p.method().failure_probability()),
-        errors: ErrorMeasures::from(solution),
-        seconds: BTreeMap::new(),
-        iterations: solution.sweeps,
-        rounds: solution.rounds,
-        seed: job.seed,
-        settings: json!({ "input": job.input, "fit": job.fit.resolved(), "hard_metastates": hard::describe(job.fit.hard()) }),
-        command: job.command.clone(),
-        directory: std::env::current_dir().map_or_else(|_| String::new(), |d| d.display().to_string()),
-        inputs: Vec::new(),
-        rows: 0,
-        rows_counted: 0,
-        ledger: LedgerRecord::list(chain.ledger()),
-        hints: Vec::new(),
-        choice: None,
-        refit: None,
-        uncertainty: None,
-        files: BTreeMap::new(),
-    }
+    Ok(Unfinished { snapshot, ..unfinished })
 }
 
 /// What a person wants to know, in a few lines.

@@ -4,7 +4,7 @@
 pub mod args;
 pub mod assign;
 mod checkpoint;
-pub mod choose;
+
 pub mod compare;
 pub mod count;
 pub mod data;
@@ -13,12 +13,11 @@ pub mod error;
 pub mod explain;
 pub mod fit;
 pub mod forecast;
-mod hard;
-mod parts;
+
 mod path_checkpoint;
 pub mod progress;
+mod record;
 mod reference;
-mod refit;
 pub mod report;
 pub mod settings;
 pub mod simulate;

@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use metastate::solve::Factors;
+use metastate::fit::Unfinished;
+use metastate::solve::path::{LambdaPoint, PointScore};
 use metastate::solve::score::Score;
 use metastate::solve::select::{Attempt, HeldOut};
+use metastate::solve::{Errors, Factors, Objective, Status};
 use metastate_report::folder::{self, Draft};
 use metastate_report::npz::{Array, npz_bytes, read_npz};
 use serde::{Deserialize, Serialize};
@@ -13,28 +15,58 @@ use serde_json::Value;
 
 use crate::error::{CliError, Result};
 
-/// A point of the path, as it stands in `path.csv`.
+/// A point of the path, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // named as the columns
-pub struct Point {
-    pub lambda: f64,
-    pub lambda_ratio: f64,
-    pub rank: usize,
-    pub objective: f64,
-    pub fidelity: f64,
-    pub regularizer: f64,
-    pub certified_gap: Option<f64>,
-    pub rel_le1: f64,
-    pub rel_le2: f64,
-    pub ge: f64,
-    pub rel_dg: f64,
-    pub status: String,
-    pub sweeps: usize,
-    /// Held-out log-likelihood of the penalised solution, its standard error, and the weighted squared error.
-    pub held_out: Option<(f64, f64, f64)>,
-    /// Hard zones, for the page.
-    #[serde(default)]
-    pub zones: Vec<u16>,
+struct KeptPoint {
+    lambda: f64,
+    lambda_ratio: f64,
+    rank: usize,
+    objective: [f64; 3],
+    certified_gap: Option<f64>,
+    errors: [f64; 4],
+    status: String,
+    sweeps: usize,
+    held_out: Option<[f64; 3]>,
+    zones: Vec<u16>,
+}
+
+impl From<&LambdaPoint> for KeptPoint {
+    fn from(p: &LambdaPoint) -> Self {
+        KeptPoint {
+            lambda: p.lambda,
+            lambda_ratio: p.lambda_ratio,
+            rank: p.rank,
+            objective: [p.objective.fidelity, p.objective.regularizer, p.objective.value],
+            certified_gap: p.certified_gap,
+            errors: [p.errors.rel_le1, p.errors.rel_le2, p.errors.ge, p.errors.rel_dg],
+            status: p.status.as_str().to_owned(),
+            sweeps: p.sweeps,
+            held_out: p.held_out.map(|s| [s.log_likelihood, s.standard_error, s.squared_error]),
+            zones: p.zones.clone(),
+        }
+    }
+}
+
+impl KeptPoint {
+    /// The point; none when its status is no word that this version knows.
+    fn point(self) -> Option<LambdaPoint> {
+        let [fidelity, regularizer, value] = self.objective;
+        let [rel_le1, rel_le2, ge, rel_dg] = self.errors;
+        let score =
+            |[log_likelihood, standard_error, squared_error]: [f64; 3]| PointScore { log_likelihood, standard_error, squared_error };
+        Some(LambdaPoint {
+            lambda: self.lambda,
+            lambda_ratio: self.lambda_ratio,
+            rank: self.rank,
+            objective: Objective { fidelity, regularizer, value },
+            certified_gap: self.certified_gap,
+            errors: Errors { rel_le1, rel_le2, ge, rel_dg, rel_re: None, rel_se: None },
+            status: Status::parse(&self.status)?,
+            sweeps: self.sweeps,
+            held_out: self.held_out.map(score),
+            zones: self.zones,
+        })
+    }
 }
 
 /// An attempt of the choice, as it is kept: log-likelihood, squared error and transitions of each fold.
@@ -61,24 +93,11 @@ impl From<KeptAttempt> for Attempt {
     }
 }
 
-/// What is kept.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// The ranks and priors tried so far.
-    pub attempts: Vec<Attempt>,
-    /// The points so far.
-    pub points: Vec<Point>,
-    /// The solution at the last one.
-    pub factors: Option<Factors>,
-    /// Those on the folds.
-    pub folds: Vec<Option<Factors>>,
-}
-
 #[derive(Serialize, Deserialize)]
 struct Body {
     asked_for: Value,
     attempts: Vec<KeptAttempt>,
-    points: Vec<Point>,
+    points: Vec<KeptPoint>,
     folds: usize,
 }
 
@@ -90,19 +109,19 @@ pub fn place(out: &Path) -> PathBuf {
 }
 
 /// Replaces the checkpoint.
-pub fn write(place: &Path, asked_for: &Value, progress: &Progress) -> Result<()> {
+pub fn write(place: &Path, asked_for: &Value, unfinished: &Unfinished) -> Result<()> {
     let mut arrays = Vec::new();
     let mut add = |name: String, x: &Factors| {
         arrays.push(Array { name: format!("U{name}"), ..Array::matrix("", &x.u) });
         arrays.push(Array { name: format!("V{name}"), ..Array::matrix("", &x.v) });
     };
-    progress.factors.iter().for_each(|x| add(String::new(), x));
-    progress.folds.iter().enumerate().for_each(|(f, x)| x.iter().for_each(|x| add(f.to_string(), x)));
+    unfinished.factors.iter().for_each(|x| add(String::new(), x));
+    unfinished.fold_factors.iter().enumerate().for_each(|(f, x)| x.iter().for_each(|x| add(f.to_string(), x)));
     let body = Body {
         asked_for: asked_for.clone(),
-        attempts: progress.attempts.iter().map(KeptAttempt::from).collect(),
-        points: progress.points.clone(),
-        folds: progress.folds.len(),
+        attempts: unfinished.attempts.iter().map(KeptAttempt::from).collect(),
+        points: unfinished.points.iter().map(KeptPoint::from).collect(),
+        folds: unfinished.fold_factors.len(),
     };
     let text = serde_json::to_string(&body).map_err(|e| CliError::write(place, e))?;
     let draft = Draft::begin(place)?;
@@ -112,7 +131,7 @@ pub fn write(place: &Path, asked_for: &Value, progress: &Progress) -> Result<()>
 }
 
 /// The checkpoint of a run that was asked for the same; none if there is none.
-pub fn load(place: &Path, asked_for: &Value) -> Result<Option<Progress>> {
+pub fn load(place: &Path, asked_for: &Value) -> Result<Option<Unfinished>> {
     if !place.exists() {
         return Ok(None);
     }
@@ -133,7 +152,9 @@ pub fn load(place: &Path, asked_for: &Value) -> Result<Option<Progress>> {
     let factors = |name: &str| Some(Factors { u: matrix(format!("U{name}"))?, v: matrix(format!("V{name}"))? });
     let folds = (0..body.folds).map(|f| factors(&f.to_string())).collect();
     let attempts = body.attempts.into_iter().map(Attempt::from).collect();
-    Ok(Some(Progress { attempts, points: body.points, factors: factors(""), folds }))
+    let points: Option<Vec<LambdaPoint>> = body.points.into_iter().map(KeptPoint::point).collect();
+    let points = points.ok_or_else(|| bad("a point of its path ended in a way that this version does not know".into()))?;
+    Ok(Some(Unfinished { attempts, points, factors: factors(""), fold_factors: folds, snapshot: None }))
 }
 
 /// After success nothing is left to resume.

@@ -1,19 +1,15 @@
 //! What was typed becomes what it means.
 
 use metastate::Chain;
+use metastate::fit::{FitOptions, Lambda, Path};
 use metastate::solve::{BbFormula, Factors, Redundancy, Settings, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 
-use crate::args::{FitArgs, Init, RefitKind, SolverKind, StopKind};
+use crate::args::{Clusters, FitArgs, Init, RefitKind, SolverKind, StopKind};
 use crate::error::{CliError, Result};
 
 /// Random directions of the paper's early rule.
 const EARLY_DIRECTIONS: usize = 5000;
-
-/// The paper's threshold of redundancy.
-const PAPER_THRESHOLD: f64 = 5e-5;
-/// Meta-states that the paper starts with, at most; a tenth of the states otherwise.
-const PAPER_START: usize = 300;
 
 /// Refuses what can be refused before any file is read.
 pub fn check(fit: &FitArgs) -> Result<()> {
@@ -66,41 +62,67 @@ pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f
     Ok((fit.lambda.or(fit.lambda_ratio.map(|ratio| ratio * most)), most))
 }
 
-/// The solver's settings, and the files that a start was read from.
-pub fn solver(fit: &FitArgs, seed: u64, chain: &Chain) -> Result<(Settings, Vec<FileRecord>)> {
+/// The options of the recipe, and the files that a start was read from.
+pub fn recipe(fit: &FitArgs, whole_path: bool, seed: u64, chain: &Chain) -> Result<(FitOptions, Vec<FileRecord>)> {
     let (start, files) = start(&fit.init, chain)?;
-    let (basis, start_rank) = if fit.as_in_paper { paper(fit, chain.states()) } else { (Settings::default(), fit.start_rank) };
-    let settings = Settings {
-        solver: match fit.solver {
-            SolverKind::Fast => Solver::Fast,
-            SolverKind::PalmBb => Solver::PalmBb(BbFormula::default()),
-            SolverKind::PalmLipschitz => Solver::PalmLipschitz,
-        },
-        stop: match fit.stop {
-            StopKind::Certificate => StopRule::Certificate { gap: fit.gap },
-            StopKind::Exact => StopRule::Exact { tolerance: fit.gap },
-            StopKind::Early => StopRule::Early { directions: EARLY_DIRECTIONS },
-        },
-        tolerance: fit.tolerance,
-        start,
-        start_rank,
-        max_rank: fit.max_rank,
-        redundancy: match (fit.redundancy_absolute, fit.redundancy_relative) {
-            (Some(x), _) => Redundancy::Absolute(x),
-            (None, Some(x)) => Redundancy::Relative(x),
-            (None, None) => basis.redundancy,
-        },
-        seed,
-        ..basis
+    let stop = match fit.stop {
+        StopKind::Certificate => StopRule::Certificate { gap: fit.gap },
+        StopKind::Exact => StopRule::Exact { tolerance: fit.gap },
+        StopKind::Early => StopRule::Early { directions: EARLY_DIRECTIONS },
     };
-    settings.check(chain.states())?;
-    Ok((settings, files))
+    let solver = match fit.solver {
+        SolverKind::Fast => Solver::Fast,
+        SolverKind::PalmBb => Solver::PalmBb(BbFormula::default()),
+        SolverKind::PalmLipschitz => Solver::PalmLipschitz,
+    };
+    let mut options = FitOptions::default().seed(seed).path(Path { points: fit.points, floor: fit.floor, whole: whole_path })?;
+    options = match fit.as_in_paper {
+        true => options.as_in_paper(chain.states(), fit.start_rank, fit.max_rank)?,
+        false => options.max_rank(fit.max_rank)?.start_rank(fit.start_rank)?,
+    };
+    options = options.solver(solver).stop(stop).start(start).tolerance(fit.tolerance)?.bootstrap(fit.bootstrap)?;
+    options = match (fit.lambda, fit.lambda_ratio) {
+        (Some(x), _) => options.lambda(Lambda::Given(x))?,
+        (None, Some(ratio)) => options.lambda(Lambda::Ratio(ratio))?,
+        (None, None) => options,
+    };
+    options = match (fit.redundancy_absolute, fit.redundancy_relative) {
+        (Some(x), _) => options.redundancy(Redundancy::Absolute(x)),
+        (None, Some(x)) => options.redundancy(Redundancy::Relative(x)),
+        (None, None) => options,
+    };
+    if fit.needs_parts() {
+        options = options.folds(fit.folds)?;
+    }
+    if let Some(prior) = fit.prior {
+        options = options.prior(prior)?;
+    }
+    let refit = match fit.refit_kind() {
+        RefitKind::None => metastate::fit::RefitKind::None,
+        RefitKind::LeastSquares => metastate::fit::RefitKind::LeastSquares,
+        RefitKind::Likelihood => metastate::fit::RefitKind::Likelihood,
+    };
+    Ok((options.refit(refit).clusters(clusters(fit))?, files))
 }
 
-/// The paper's settings, and with how many meta-states they start.
-fn paper(fit: &FitArgs, states: usize) -> (Settings, Option<usize>) {
-    let start_rank = fit.start_rank.unwrap_or_else(|| (states / 10).min(PAPER_START).min(fit.max_rank).max(1));
-    (Settings::paper(start_rank, PAPER_THRESHOLD), Some(start_rank))
+/// How states get their zones.
+pub fn clusters(fit: &FitArgs) -> metastate::fit::Clusters {
+    match fit.hard() {
+        Clusters::Rank => metastate::fit::Clusters::Rank,
+        Clusters::Membership => metastate::fit::Clusters::Membership,
+        Clusters::Count(k) => metastate::fit::Clusters::Count(k),
+    }
+}
+
+/// Refuses a number of zones that these states cannot have.
+pub fn check_clusters(fit: &FitArgs, states: usize) -> Result<()> {
+    match fit.hard() {
+        Clusters::Count(k) if k == 0 || k > states => {
+            Err(CliError::bad("E-CLI-ARGUMENT", format!("--clusters is {k}; there are {states} states"))
+                .remedy("give a number between 1 and that"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn start(init: &Init, chain: &Chain) -> Result<(Start, Vec<FileRecord>)> {

@@ -1,30 +1,20 @@
-//! The solver's observer: progress, the clock, and safe points for the checkpoint.
+//! Who watches the work: progress, the clock, and what is kept for a resumed run.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use metastate::fit::{FitObserver, Stage, Unfinished};
+use metastate::solve::path::LambdaPoint;
+use metastate::solve::select::{Attempt, Choice};
 use metastate::solve::{Control, Event, Observer, Progress, Snapshot};
 use metastate_ingest::Update;
 use metastate_report::page::{RankChange, TracePoint};
 
-use crate::checkpoint::Kept;
+use crate::checkpoint::{Checkpoint, Kept};
+use crate::error::CliError;
+use crate::path_checkpoint;
 use crate::progress::Reporter;
 use crate::stop::Stopper;
-
-/// Watches a solve.
-pub struct Watch<'a> {
-    /// Tells the user.
-    pub reporter: &'a mut Reporter,
-    /// Keeps the safe points.
-    pub stopper: &'a Stopper,
-    /// When time is up.
-    pub deadline: Option<Instant>,
-    /// Between two checkpoints.
-    pub every: Duration,
-    /// When the last one was written.
-    pub last: Instant,
-    /// The solver's way, for the page.
-    pub trace: Trace,
-}
 
 /// Points kept of the solver's way; when there are twice as many, every second one goes.
 const KEPT_POINTS: usize = 1000;
@@ -72,7 +62,90 @@ impl Trace {
     }
 }
 
-impl Observer for Watch<'_> {
+/// Watches a fit: tells the user, takes the time, keeps what a resumed run needs.
+pub struct FitWatch<'a> {
+    /// Tells the user.
+    pub reporter: &'a mut Reporter,
+    /// Keeps the safe points.
+    pub stopper: &'a Stopper,
+    /// Where checkpoints go; nowhere within somebody else's process.
+    pub places: Option<Places>,
+    /// Seconds that the solve may take.
+    pub time_limit: Option<f64>,
+    /// Between two checkpoints of the solve.
+    pub every: Duration,
+    /// The KKT residual that the solve aims at.
+    pub tolerance: f64,
+    /// The solver's way, for the page.
+    pub trace: Trace,
+    /// Seconds of each part of the work, as in `summary.json`.
+    pub seconds: BTreeMap<String, f64>,
+    /// Why the fit had to end, where it was not a signal.
+    pub failure: Option<CliError>,
+    deadline: Option<Instant>,
+    last: Instant,
+    stage: Option<(Stage, Instant)>,
+}
+
+/// Where what is unfinished is kept.
+pub struct Places {
+    /// Of the choice and the path.
+    pub path: std::path::PathBuf,
+    /// Of the solve.
+    pub solve: Checkpoint,
+    /// All that the answer depends on.
+    pub asked_for: serde_json::Value,
+    /// The command that goes on.
+    pub resume_command: String,
+}
+
+/// The part of the work that a stage belongs to, as in `summary.json`; none for those that are not timed.
+fn part(stage: Stage) -> Option<&'static str> {
+    match stage {
+        Stage::LambdaMax => Some("lambda_max"),
+        Stage::Choosing | Stage::Path => Some("choosing"),
+        Stage::Solving => Some("solving"),
+        Stage::Refit | Stage::Bootstrap => Some("refit"),
+        Stage::Zones => Some("zones"),
+        Stage::Done => None,
+    }
+}
+
+impl<'a> FitWatch<'a> {
+    /// Begins now.
+    pub fn new(reporter: &'a mut Reporter, stopper: &'a Stopper) -> Self {
+        FitWatch {
+            reporter,
+            stopper,
+            places: None,
+            time_limit: None,
+            every: Duration::MAX,
+            tolerance: 0.0,
+            trace: Trace::begin(),
+            // Where lambda is given, choosing takes no time, and says so.
+            seconds: BTreeMap::from([("choosing".to_owned(), 0.0)]),
+            failure: None,
+            deadline: None,
+            last: Instant::now(),
+            stage: None,
+        }
+    }
+
+    /// The solve begins: from now on a signal finds its safe points.
+    fn solving(&mut self) {
+        self.reporter.aim(self.tolerance);
+        self.trace = Trace::begin();
+        self.last = Instant::now();
+        self.deadline = self.time_limit.map(|s| self.last + Duration::from_secs_f64(s.min(1e9)));
+        if let Some(Places { solve, resume_command, .. }) = &self.places {
+            let mut state = self.stopper.lock();
+            state.checkpoint = Some(solve.clone());
+            state.resume_command = Some(resume_command.clone());
+        }
+    }
+}
+
+impl Observer for FitWatch<'_> {
     fn progress(&mut self, progress: &Progress) -> Control {
         let now = Instant::now();
         self.trace.look(progress);
@@ -90,7 +163,7 @@ impl Observer for Watch<'_> {
     }
 
     fn safe_point(&mut self, snapshot: &Snapshot) {
-        if !self.stopper.keeps_checkpoints() {
+        if self.places.is_none() {
             return;
         }
         let mut state = self.stopper.lock();
@@ -109,18 +182,65 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Watches a solve of the path: each point is short, so there are no safe points within.
-pub struct PathWatch<'a> {
-    /// Tells the user.
-    pub reporter: &'a mut Reporter,
-    /// Knows of signals.
-    pub stopper: &'a Stopper,
-}
+impl FitObserver for FitWatch<'_> {
+    fn stage(&mut self, stage: Stage) {
+        let now = Instant::now();
+        if let Some((before, begun)) = self.stage.replace((stage, now))
+            && let Some(part) = part(before)
+        {
+            *self.seconds.entry(part.to_owned()).or_default() += (now - begun).as_secs_f64();
+        }
+        match stage {
+            Stage::LambdaMax => self.reporter.spin("lambda_max"),
+            Stage::Choosing => self.reporter.spin("choosing"),
+            Stage::Path => self.reporter.spin("path"),
+            Stage::Solving => self.solving(),
+            Stage::Refit => self.reporter.spin("refit"),
+            Stage::Bootstrap => self.reporter.spin("bootstrap"),
+            Stage::Zones => self.reporter.spin("zones"),
+            Stage::Done => {}
+        }
+    }
 
-impl Observer for PathWatch<'_> {
-    fn progress(&mut self, progress: &Progress) -> Control {
+    fn attempted(&mut self, attempt: &Attempt) {
+        self.reporter.choosing(attempt.rank, attempt.held_out.log_likelihood());
+    }
+
+    fn chosen(&mut self, choice: &Choice) {
+        self.reporter.say(choice.sentence());
+    }
+
+    fn path_progress(&mut self, progress: &Progress) -> Control {
         self.reporter.solving(progress, None);
         if self.stopper.asked() { Control::Interrupt } else { Control::Continue }
+    }
+
+    fn path_point(&mut self, point: &LambdaPoint) {
+        self.reporter.say(format!(
+            "lambda {:.3e} ({:.4} of lambda_max): rank {}, objective {:.6e}, {}",
+            point.lambda,
+            point.lambda_ratio,
+            point.rank,
+            point.objective.value,
+            point.certified_gap.map_or_else(|| "gap not proven".to_owned(), |gap| format!("certified gap {gap:.1e}"))
+        ));
+    }
+
+    fn keep(&mut self, unfinished: &Unfinished) -> Control {
+        let written = self.places.as_ref().map_or(Ok(()), |p| path_checkpoint::write(&p.path, &p.asked_for, unfinished));
+        if let Err(e) = written {
+            self.failure = Some(e);
+            return Control::Interrupt;
+        }
+        self.look()
+    }
+
+    fn pass(&mut self, passes: usize, value: f64) {
+        self.reporter.refitting(passes, value);
+    }
+
+    fn look(&mut self) -> Control {
+        if self.stopper.must_end() { Control::Interrupt } else { Control::Continue }
     }
 }
 

@@ -35,7 +35,9 @@ pub enum Error {
     #[error("the label {label} stands for two states; labels must be distinct")]
     DuplicateLabel { label: String },
     /// A transition matrix where something must be chosen on held-out transitions.
-    #[error("a transition matrix has no transitions to hold out, so nothing can be chosen on them; lambda_max of this matrix is {lambda_max:.6e}")]
+    #[error(
+        "a transition matrix has no transitions to hold out, so nothing can be chosen on them; lambda_max of this matrix is {lambda_max:.6e}"
+    )]
     NothingToHoldOut { lambda_max: f64 },
     /// The caller's observer ended the work before there was a result.
     #[error("interrupted before there was a result")]

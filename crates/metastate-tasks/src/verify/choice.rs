@@ -63,7 +63,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, prov
         checks.table("choice", Some("no record in summary.json".to_owned()));
         return Ok(());
     };
-    let Some(parts) = &subject.data.parts else {
+    let Some(parts) = subject.data.parts() else {
         checks.table("choice", Some("there are no counts to choose on".to_owned()));
         return Ok(());
     };

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::checks::Checks;
 use crate::args::{Cli, Command, FitArgs, FitCommand, InputArgs};
-use crate::hard;
+use crate::settings;
 
 /// What the recorded command asks for.
 pub struct Typed {
@@ -69,7 +69,7 @@ pub fn check(checks: &mut Checks, summary: &Summary, input: &InputArgs, fit: &Fi
     let recorded = options(input, fit);
     // As they were written: an option that this version does not know, or that is missing, shows here.
     let in_file = |key: &str| difference(&recorded[key], &summary.settings[key]).map(|d| d.replace("the command says", "read as"));
-    let words = hard::describe(fit.hard());
+    let words = settings::clusters(fit).describe();
     let described = (summary.settings["hard_metastates"] != words.as_str()).then(|| format!("hard_metastates: should be {words}"));
     checks.table("settings", in_file("input").or_else(|| in_file("fit")).or(described));
     let name = "settings and command";

@@ -65,12 +65,12 @@ fn used_prior(record: &Value, ranks: &Named, chosen: usize) -> f64 {
 
 /// Where fits of this rank start.
 fn starts(subject: &Subject, u: &Mat, v: &Mat, rank: usize) -> Vec<(Mat, Mat)> {
-    let Some(parts) = &subject.data.parts else { return Vec::new() };
+    let Some(parts) = subject.data.parts() else { return Vec::new() };
     match rank.cmp(&u.cols()) {
         std::cmp::Ordering::Equal => vec![(u.clone(), v.clone())],
-        std::cmp::Ordering::Less => vec![merged(&parts.counts, u, v)],
+        std::cmp::Ordering::Less => vec![merged(parts.counts(), u, v)],
         std::cmp::Ordering::Greater => {
-            let mass = shares(&parts.counts, u);
+            let mass = shares(parts.counts(), u);
             let mut heaviest: Vec<usize> = (0..u.cols()).collect();
             heaviest.sort_by(|a, b| mass[*b].total_cmp(&mass[*a]));
             heaviest.into_iter().take(SPLITS).map(|k| split(u, v, k)).collect()

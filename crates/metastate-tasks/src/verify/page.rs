@@ -51,11 +51,11 @@ pub fn check(checks: &mut Checks, subject: &Subject) -> BTreeSet<String> {
 fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
     let extras = load_extras(subject.folder).map_err(|e| e.to_string())?;
     let zones: Vec<u32> = subject.zones()?.into_iter().map(|z| z as u32).collect();
-    let partition = Partition::numbered(zones, subject.data.chain.xi(), subject.zone_count());
-    let labels: Vec<Label> = subject.data.chain.index().labels().collect();
+    let partition = Partition::numbered(zones, subject.data.chain().xi(), subject.zone_count());
+    let labels: Vec<Label> = subject.data.chain().index().labels().collect();
     let result = FitResult {
         labels: &labels,
-        xi: subject.data.chain.xi(),
+        xi: subject.data.chain().xi(),
         coordinates: subject.data.coordinates.as_deref(),
         cell: extras.cell,
         factors: &subject.result.factors,
@@ -106,7 +106,7 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
 
 /// States in the order of their zones and then of their memberships there, in bins; shares of all moves summed over pairs of bins.
 fn wrong_heat(subject: &Subject, heat: &Value) -> Result<(), String> {
-    let (x, chain, zones) = (subject.model(), &subject.data.chain, subject.zones()?);
+    let (x, chain, zones) = (subject.model(), &subject.data.chain(), subject.zones()?);
     let (d, s, xi) = (chain.states(), x.rank(), chain.xi());
     let bins = d.min(MOST_BINS);
     let inside = |i: usize| x.u[(i, zones[i].min(s - 1))];

@@ -37,7 +37,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     };
     checks.table("refit", wrong_record(subject, told, refit, kind));
     checks.table("refit.npz", not_stochastic(refit).then(|| "factors that are not stochastic".to_owned()));
-    let chain = &subject.data.chain;
+    let chain = &subject.data.chain();
     match subject.fit.refit_kind() {
         RefitKind::LeastSquares => least_squares(checks, subject, told, refit),
         _ => likelihood(checks, subject, told, refit),
@@ -78,7 +78,7 @@ fn not_stochastic(Factors { u, v }: &Factors) -> bool {
 
 /// The fidelity, no worse than before the refit, nor than that of one meta-state.
 fn least_squares(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors) {
-    let chain = &subject.data.chain;
+    let chain = &subject.data.chain();
     let found = fidelity(chain.p(), chain.weights(), &refit.u, &refit.v);
     let one = rank_one(chain);
     let scale = fidelity(chain.p(), chain.weights(), &one.u, &one.v);
@@ -121,7 +121,7 @@ fn rank_one(chain: &Chain) -> Factors {
 fn likelihood(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors) {
     let Factors { u, v } = refit;
     // What was counted, or for a given matrix its weights times its rows, and the prior in the same unit.
-    let Ok((counts, unit)) = subject.data.transitions() else {
+    let Ok((counts, unit)) = subject.data.data.transitions() else {
         return checks.table("refit log_likelihood", Some("the data have no transitions".to_owned()));
     };
     let counts = &counts;

@@ -26,7 +26,7 @@ pub struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// `None`, with the reason, when U and V are not of the size of these data: nothing else makes sense then.
     pub fn new(folder: &'a Path, result: &'a Loaded, fit: &'a FitArgs, data: &'a data::Loaded) -> Result<Self, String> {
-        let d = data.chain.states();
+        let d = data.chain().states();
         for (name, x) in [("factors.npz", Some(&result.factors)), ("refit.npz", result.refit.as_ref())] {
             if let Some(Factors { u, v }) = x.filter(|x| (x.u.rows(), x.v.rows(), x.v.cols()) != (d, d, x.u.cols()) || x.u.cols() == 0) {
                 return Err(format!("{name} holds U of {} x {} and V of {} x {}", u.rows(), u.cols(), v.rows(), v.cols()));
@@ -35,7 +35,7 @@ impl<'a> Subject<'a> {
         if result.xi.len() != d {
             return Err(format!("factors.npz holds {} weights", result.xi.len()));
         }
-        let labels = data.chain.index().labels().map(|l| l.to_string()).collect();
+        let labels = data.chain().index().labels().map(|l| l.to_string()).collect();
         Ok(Subject { folder, result, fit, data, labels })
     }
 
@@ -64,7 +64,7 @@ impl<'a> Subject<'a> {
     pub fn zones(&self) -> Result<Vec<usize>, String> {
         let told = self.result.column("metastate").map_err(|_| "states.csv has no column metastate".to_owned())?;
         let zone = |text: &String| text.parse::<usize>().ok().filter(|z| (1..=self.zone_count()).contains(z)).map(|z| z - 1);
-        if told.len() != self.data.chain.states() {
+        if told.len() != self.data.chain().states() {
             return Err(format!("states.csv has {} rows", told.len()));
         }
         told.iter().map(|text| zone(text).ok_or_else(|| format!("no zone is called {text}"))).collect()

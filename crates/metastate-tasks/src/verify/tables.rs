@@ -33,7 +33,7 @@ fn names(subject: &Subject) -> Vec<String> {
 
 /// Labels, weights and coordinates of the data, memberships of the factors, each to the letter; zones are a check of their own.
 fn states(subject: &Subject) -> Option<String> {
-    let (u, xi) = (subject.u(), subject.data.chain.xi());
+    let (u, xi) = (subject.u(), subject.data.chain().xi());
     let row = |i: usize| -> Vec<Cell> {
         let mut row = vec![Cell::Is(subject.labels[i].clone()), Cell::number(xi[i]), Cell::Free];
         row.extend(u.row(i).iter().map(|x| Cell::number(*x)));
@@ -87,7 +87,7 @@ pub fn home(row: &[f64]) -> usize {
 
 /// Sizes by the largest membership, masses, anchors, destinations with their shares, and the stationary law.
 fn metastates(subject: &Subject) -> Option<String> {
-    let (Factors { u, v }, xi) = (subject.model(), subject.data.chain.xi());
+    let (Factors { u, v }, xi) = (subject.model(), subject.data.chain().xi());
     let (d, s, named) = (u.rows(), u.cols(), NAMED.min(u.rows()));
     let mut names = header(&["metastate", "size", "mass"], named, &["anchor"]);
     names.extend(header(&[], named, &["destination", "share"]));

@@ -27,7 +27,7 @@ fn wrong(subject: &Subject, told: &Value) -> Result<(), String> {
     let draws = subject.fit.bootstrap as f64;
     let confidence = told["confidence"].as_f64().unwrap_or(f64::NAN);
     demand(confidence > 0.0 && confidence < 1.0, "confidence: no share")?;
-    let how = subject.data.parts.as_ref().map(|p| p.drawn());
+    let how = subject.data.parts().map(|p| p.drawn());
     demand(told["draws_are"].as_str() == how.as_deref(), "draws_are: these data are drawn otherwise")?;
     let shares: Vec<f64> = told["stability"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
     demand(shares.len() == s && shares.iter().all(|x| (0.0..=1.0).contains(x)), "stability: not one share a meta-state")?;

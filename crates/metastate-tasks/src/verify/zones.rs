@@ -42,7 +42,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
 
 /// Whether every state is where the stated rule puts it.
 fn wrong_zones(checks: &mut Checks, subject: &Subject, zones: &[usize]) -> Option<String> {
-    let (u, xi, k) = (subject.u(), subject.data.chain.xi(), subject.zone_count());
+    let (u, xi, k) = (subject.u(), subject.data.chain().xi(), subject.zone_count());
     // With more meta-states than states there cannot be a cluster for each: the largest membership decides.
     let too_many = subject.fit.hard() == Clusters::Rank && u.cols() > u.rows();
     if subject.fit.hard() == Clusters::Membership || too_many {
@@ -93,7 +93,7 @@ struct Told {
 
 impl Told {
     fn new(subject: &Subject, zones: Vec<usize>) -> Self {
-        let (chain, k) = (&subject.data.chain, subject.zone_count());
+        let (chain, k) = (&subject.data.chain(), subject.zone_count());
         let flows = zone_flows(chain.p(), chain.departures(), &zones, k);
         let (mut sizes, mut masses) = (vec![0; k], vec![0.0; k]);
         for (i, &z) in zones.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Told {
 
     /// `zones.csv`. The leading meta-state is the one with most of the zone's mass; which of two with equal mass, rounding decides.
     fn csv(&self, subject: &Subject) -> Option<String> {
-        let (u, xi) = (subject.u(), subject.data.chain.xi());
+        let (u, xi) = (subject.u(), subject.data.chain().xi());
         let table = match Named::read(subject.folder, "zones.csv") {
             Ok(table) => table,
             Err(why) => return Some(why),

@@ -129,7 +129,12 @@ struct PathRun<'a> {
 
 impl PathRun<'_> {
     /// Solves the points that `unfinished` does not hold yet; hands back the solution at the first that reaches the rank.
-    fn solve(&self, unfinished: &mut Unfinished, mut folds: Option<&mut FoldPaths>, observer: &mut dyn FitObserver) -> Result<Option<Factors>> {
+    fn solve(
+        &self,
+        unfinished: &mut Unfinished,
+        mut folds: Option<&mut FoldPaths>,
+        observer: &mut dyn FitObserver,
+    ) -> Result<Option<Factors>> {
         let lambdas = lambda_grid(self.lambda_max, self.options.path.floor, self.options.path.points)?;
         if let Some(folds) = folds.as_deref_mut().filter(|_| !unfinished.fold_factors.is_empty()) {
             folds.set_factors(unfinished.fold_factors.clone());

@@ -313,10 +313,18 @@ impl FitOptions {
             return refused("the number of zones", k, "it must not exceed the number of states");
         }
         if self.bootstrap > 0 && self.refit_kind() != RefitKind::Likelihood {
-            return refused("the number of draws", self.bootstrap, "intervals need the refit by likelihood: they say how sure that refit is");
+            return refused(
+                "the number of draws",
+                self.bootstrap,
+                "intervals need the refit by likelihood: they say how sure that refit is",
+            );
         }
         if !counted && !self.chooses() && self.bootstrap > 0 {
-            return refused("the number of draws", self.bootstrap, "a transition matrix has no transitions that could be drawn anew; give counts");
+            return refused(
+                "the number of draws",
+                self.bootstrap,
+                "a transition matrix has no transitions that could be drawn anew; give counts",
+            );
         }
         if let Rank::Given(k) = self.rank
             && k > states

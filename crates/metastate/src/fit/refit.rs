@@ -102,7 +102,12 @@ pub(super) fn refit(
 }
 
 /// Intervals for a refit by likelihood, where draws were asked for.
-pub(super) fn intervals(data: &Data, options: &FitOptions, refit: Option<&Refit>, observer: &mut dyn FitObserver) -> Result<Option<Intervals>> {
+pub(super) fn intervals(
+    data: &Data,
+    options: &FitOptions,
+    refit: Option<&Refit>,
+    observer: &mut dyn FitObserver,
+) -> Result<Option<Intervals>> {
     let (Some(Refit::Likelihood { best, prior }), true) = (refit, options.bootstrap > 0) else { return Ok(None) };
     let parts = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?;
     observer.stage(Stage::Bootstrap);

@@ -23,6 +23,22 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Status; 7] = [
+        Status::Certified,
+        Status::Stationary,
+        Status::Early,
+        Status::RankCap,
+        Status::IterationLimit,
+        Status::TimeLimit,
+        Status::Interrupted,
+    ];
+
+    /// The status that a word stands for.
+    pub fn parse(word: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|s| s.as_str() == word)
+    }
+
     /// The word in `summary.json`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,183 @@
+//! What a model is told as: the records of `summary.json`, the further files of the folder, the story of the path on the page.
+
+use std::collections::BTreeMap;
+
+use metastate::fit::{CONFIDENCE, Chosen, Intervals, Refit};
+use metastate::solve::path::LambdaPoint;
+use metastate::solve::refit::RefitStart;
+use metastate::solve::score::Smoothing;
+use metastate::solve::select::{Choice, HeldOut};
+use metastate::solve::{Factors, errors};
+use metastate::{Label, Model, Operator};
+use metastate_report::npz::{Array, npz_bytes};
+use metastate_report::page::{PathPoint, PathStory};
+use metastate_report::{ErrorMeasures, LedgerRecord, SCHEMA, Summary, path_csv, ranks_csv, uncertainty_csv};
+use serde_json::{Value, json};
+
+use crate::data::Loaded;
+use crate::fit::Job;
+use crate::settings;
+
+/// What the intervals speak of, and what they do not; `docs/statistics.md` has the measured coverage.
+const INTERVALS: &str = "of the memberships in the meta-states as they are here: so wide that, in draws where the truth is known, the stated share of them holds what endlessly many \
+    transitions out of the state would give; whether the same transitions could be explained by other meta-states is not in them (metastate forecast says how far these are determined)";
+
+/// All of `summary.json` but seconds, inputs and the hashes of files.
+pub fn summary(job: &Job, loaded: &Loaded, model: &Model, truth: Option<&dyn Operator>) -> Summary {
+    let (chain, solution) = (loaded.chain(), &model.solution);
+    let proof = solution.proof.as_ref();
+    let mut hints = loaded.hints.clone();
+    hints.extend(model.hints.iter().cloned());
+    Summary {
+        schema: SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        status: solution.status.as_str().to_owned(),
+        states: chain.states(),
+        transitions: chain.transitions(),
+        nonzeros: chain.nonzeros(),
+        lambda: solution.lambda,
+        lambda_max: Some(model.lambda_max),
+        rank: solution.rank(),
+        objective: solution.objective.value,
+        fidelity: solution.objective.fidelity,
+        regularizer: solution.objective.regularizer,
+        lower_bound: proof.map(|p| p.lower_bound()),
+        bound_proof: proof.map_or("not proven", |p| p.method().as_str()).to_owned(),
+        bound_failure_probability: proof.and_then(|p| p.method().failure_probability()),
+        errors: ErrorMeasures::from(solution),
+        seconds: BTreeMap::new(),
+        iterations: solution.sweeps,
+        rounds: solution.rounds,
+        seed: job.seed,
+        settings: json!({
+            "input": job.input, "fit": job.fit.resolved(), "hard_metastates": settings::clusters(&job.fit).describe()
+        }),
+        command: job.command.clone(),
+        directory: std::env::current_dir().map_or_else(|_| String::new(), |d| d.display().to_string()),
+        inputs: Vec::new(),
+        rows: loaded.rows,
+        rows_counted: loaded.rows_counted,
+        ledger: LedgerRecord::list(chain.ledger()),
+        hints,
+        choice: model.chosen.as_ref().map(choice),
+        refit: model.refit.as_ref().map(|r| refit(r, truth.map(|p| errors::relative_recovery_error(chain.weights(), r.factors(), p)))),
+        uncertainty: model.intervals.as_ref().map(uncertainty),
+        files: BTreeMap::new(),
+    }
+}
+
+/// How rank, prior and lambda were chosen.
+fn choice(chosen: &Chosen) -> Value {
+    let choice = &chosen.choice;
+    json!({
+        "sentence": chosen.sentence,
+        "rank": choice.rank,
+        "best_rank": choice.best_rank,
+        "lambda": chosen.lambda,
+        "prior": choice.prior,
+        "clearness_standard_errors": if choice.clearness().is_finite() { json!(choice.clearness()) } else { Value::Null },
+        "at_the_limit": choice.at_the_limit,
+        "folds": chosen.folds,
+        "folds_are": chosen.folds_are,
+        "smoothing": Smoothing::default().share,
+        "held_out": reported(choice),
+        "empirical": { "pseudo_counts": choice.empirical.0, "held_out": scores(&choice.empirical.1) },
+        "independent": scores(&choice.independent),
+        "priors": choice.priors.iter().map(|p| json!({ "prior": p.prior, "held_out": scores(&p.held_out) })).collect::<Vec<_>>(),
+    })
+}
+
+/// The scores of the rank and prior that were chosen; the log-likelihood less what choosing on the same folds flatters it by.
+fn reported(choice: &Choice) -> Value {
+    let h = &choice.chosen.held_out;
+    json!({
+        "log_likelihood": choice.log_likelihood(), "uncorrected": h.log_likelihood(), "selection_bias": choice.selection_bias(),
+        "standard_error": h.standard_error(), "squared_error": h.squared_error(), "prior": choice.chosen.prior,
+    })
+}
+
+fn scores(h: &HeldOut) -> Value {
+    json!({ "log_likelihood": h.log_likelihood(), "standard_error": h.standard_error(), "squared_error": h.squared_error() })
+}
+
+/// What the second fit is worth.
+fn refit(refit: &Refit, rel_re: Option<f64>) -> Value {
+    match refit {
+        Refit::LeastSquares(fit) => json!({
+            "kind": "least-squares", "rank": fit.factors.rank(), "fidelity": fit.fidelity, "sweeps": fit.sweeps,
+            "converged": fit.converged, "rel_re": rel_re,
+        }),
+        Refit::Likelihood { best, prior } => {
+            let tried: Vec<Value> = best
+                .tried
+                .iter()
+                .map(|t| json!({ "start": start_name(t.start), "log_likelihood": t.log_likelihood, "comparable": t.comparable }))
+                .collect();
+            let fit = &best.fit;
+            json!({
+                "kind": "likelihood", "rank": fit.factors.rank(), "prior": prior, "start": start_name(best.start), "tried": tried,
+                "log_likelihood": fit.log_likelihood, "penalised": fit.penalised, "passes": fit.passes, "converged": fit.converged,
+                "rel_re": rel_re,
+            })
+        }
+    }
+}
+
+/// The start as the user knows it.
+fn start_name(start: RefitStart) -> &'static str {
+    match start {
+        RefitStart::Given => "penalised solution",
+        RefitStart::Spectral => "spectral",
+    }
+}
+
+fn uncertainty(found: &Intervals) -> Value {
+    let u = &found.uncertainty;
+    json!({
+        "draws": u.replicates, "confidence": CONFIDENCE, "draws_are": found.drawn, "intervals_are": INTERVALS, "stability": u.stability,
+        "timescale_intervals": timescales(found), "undecided_states": u.undecided.iter().filter(|u| **u).count(),
+    })
+}
+
+/// The intervals of the timescales, in steps; none is infinite.
+pub fn timescales(found: &Intervals) -> Vec<(Option<f64>, Option<f64>)> {
+    let finite = |t: f64| t.is_finite().then_some(t);
+    found.timescales.iter().map(|&(low, high)| (finite(low), finite(high))).collect()
+}
+
+/// The files that go with a choice, a second fit and intervals.
+pub fn files(model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let mut files = Vec::new();
+    if let Some(c) = &model.chosen {
+        files.push(("path.csv", path_csv(&c.points, &c.choice, c.at).into_bytes()));
+        files.push(("ranks.csv", ranks_csv(&c.choice).into_bytes()));
+    }
+    if let Some(refit) = &model.refit {
+        let Factors { u, v } = refit.factors();
+        files.push(("refit.npz", npz_bytes(&[Array::matrix("U", u), Array::matrix("V", v)])?));
+    }
+    if let Some(found) = &model.intervals {
+        files.push(("uncertainty.csv", uncertainty_csv(&found.uncertainty, model.factors(), labels).into_bytes()));
+    }
+    Ok(files)
+}
+
+/// The path as the page tells it.
+pub fn path_story(chosen: &Chosen) -> PathStory {
+    let points = chosen.points.iter().map(|p| on_page(p, &chosen.choice)).collect();
+    PathStory { sentence: chosen.sentence.clone(), chosen: chosen.at, points }
+}
+
+/// The page shows the score of the penalised solution, and where the path was not held out, that of the refit at its rank.
+fn on_page(p: &LambdaPoint, choice: &Choice) -> PathPoint {
+    let score = p.held_out.map(|s| (s.log_likelihood, Some(s.standard_error))).or(choice.mean_score(p.rank));
+    PathPoint {
+        lambda: p.lambda,
+        rank: p.rank,
+        objective: p.objective.value,
+        gap: p.certified_gap,
+        score: score.map(|s| s.0),
+        se: score.and_then(|s| s.1),
+        zones: (!p.zones.is_empty()).then(|| p.zones.clone()),
+    }
+}
