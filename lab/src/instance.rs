@@ -5,7 +5,7 @@ use metastate::linalg::singular::{TruncatedSvd, truncated_svd};
 use metastate::simulate::planted;
 use metastate::solve::Factors;
 use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
-use metastate::{Chain, Counts, Estimate, WeightsBy};
+use metastate::{Chain, Counts, Data, Estimate, WeightsBy};
 
 use crate::Result;
 use crate::plan::Key;
@@ -16,7 +16,7 @@ pub struct Instance {
     pub trajectory: u64,
     pub exact: Chain,
     pub counts: Counts,
-    pub chain: Chain,
+    pub data: Data,
 }
 
 impl Instance {
@@ -25,23 +25,28 @@ impl Instance {
         let seed = seed.wrapping_add(trajectory);
         let truth = planted(key.d, key.r, seed)?;
         let counts = truth.sample_counts(key.ratio * (key.d * key.d) as u64, seed)?;
-        let chain = Chain::estimate(&counts, &Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() })?;
-        Ok(Instance { key, trajectory, exact: truth.chain()?, counts, chain })
+        let data = Data::from_counts(&counts, &Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() })?;
+        Ok(Instance { key, trajectory, exact: truth.chain()?, counts, data })
+    }
+
+    /// The chain estimated from the trajectory.
+    pub fn chain(&self) -> &Chain {
+        self.data.chain()
     }
 
     /// relRE; any factors, also of mixed sign.
     pub fn recovery(&self, x: &Factors) -> f64 {
-        relative_recovery_error(self.chain.weights(), x, self.exact.p())
+        relative_recovery_error(self.chain().weights(), x, self.exact.p())
     }
 
     /// relSE.
     pub fn sampling(&self) -> f64 {
-        relative_sampling_error(self.chain.weights(), self.chain.p(), self.exact.p())
+        relative_sampling_error(self.chain().weights(), self.chain().p(), self.exact.p())
     }
 
     /// sigma_1, sigma_r, sigma_(r+1) of `Xi P`.
     pub fn sigma(&self) -> [f64; 3] {
-        let weighted = WeightedChain { p: self.chain.p(), weights: self.chain.weights() };
+        let weighted = WeightedChain { p: self.chain().p(), weights: self.chain().weights() };
         let values = truncated_svd(&weighted, &TruncatedSvd::new(self.key.r + 1, 0)).values;
         let at = |k: usize| values.get(k).copied().unwrap_or(0.0);
         [at(0), at(self.key.r - 1), at(self.key.r)]

@@ -2,17 +2,14 @@
 
 use std::time::Instant;
 
+use metastate::fit::{FitObserver, Stage};
 use metastate::proof::{Candidate, prove};
 use metastate::solve::errors::relative_duality_gap;
 use metastate::solve::grow::{Search, ascend};
-use metastate::solve::path::{first_with_rank, lambda_grid, solve_point};
-use metastate::solve::refit::{LikelihoodSettings, SpectralFits, least_squares};
+use metastate::solve::refit::least_squares;
 use metastate::solve::relaxation::{self, Relaxation};
-use metastate::solve::select::{SelectSettings, select};
-use metastate::solve::{
-    Control, Effort, Factors, Observer, Phase, Problem, Progress, Settings, Silent, Solution, Start, Status, StopRule, lambda_max, solve,
-};
-use metastate::{Folds, Mat};
+use metastate::solve::{Control, Effort, Factors, Observer, Phase, Problem, Progress, Settings, Solution, Start, Status, StopRule, solve};
+use metastate::{FitOptions, Mat, fit};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -155,7 +152,7 @@ const MOST_POINTS: usize = 24;
 pub fn path(instance: &Instance) -> Result<PathResult> {
     let noise = instance.noise_level();
     let r = instance.key.r;
-    let problem = Problem::new(instance.chain.p(), instance.chain.weights(), noise)?;
+    let problem = Problem::new(instance.chain().p(), instance.chain().weights(), noise)?;
     let cap = (16 * r + 40).min(instance.key.d / 2);
     let drawn = usize::from(instance.trajectory == 1);
     let mut lambda = FROM[drawn] * noise;
@@ -210,7 +207,7 @@ fn minimum(points: &[Point]) -> (f64, f64) {
 /// The paper's algorithm: PALM-BB, printed rules, s0 = 0.1 d as the captions say.
 pub fn palm(instance: &Instance, threshold: usize, lambda: Option<f64>) -> Result<Solved> {
     let lambda = lambda.unwrap_or_else(|| 1.2 * instance.noise_level());
-    let problem = Problem::new(instance.chain.p(), instance.chain.weights(), lambda)?;
+    let problem = Problem::new(instance.chain().p(), instance.chain().weights(), lambda)?;
     let settings = palm_settings(instance, threshold);
     let mut watch = Watch::new(true, None);
     let solution = solve(&problem, &settings, &mut watch)?;
@@ -230,7 +227,7 @@ fn palm_settings(instance: &Instance, threshold: usize) -> Settings {
 /// The paper's algorithm along lambda with warm restarts, smaller threshold.
 pub fn palm_path(instance: &Instance) -> Result<Vec<Point>> {
     let noise = instance.noise_level();
-    let problem = Problem::new(instance.chain.p(), instance.chain.weights(), noise)?;
+    let problem = Problem::new(instance.chain().p(), instance.chain().weights(), noise)?;
     let mut before: Option<Factors> = None;
     let mut points = Vec::new();
     for factor in [3.0, 2.2, 1.7, 1.4, 1.2, 1.0, 0.85, 0.7] {
@@ -262,7 +259,7 @@ pub struct FixedResult {
 /// The fast solver with its certificate, no more columns than the paper has.
 pub fn fixed(instance: &Instance, lambda: Option<f64>, rank: usize) -> Result<FixedResult> {
     let lambda = lambda.unwrap_or_else(|| 1.2 * instance.noise_level());
-    let problem = Problem::new(instance.chain.p(), instance.chain.weights(), lambda)?;
+    let problem = Problem::new(instance.chain().p(), instance.chain().weights(), lambda)?;
     let settings = Settings { max_rank: rank, stop: StopRule::Certificate { gap: 1e-2 }, tolerance: 1e-4, ..Settings::default() };
     let mut watch = Watch::new(false, None);
     let solution = solve(&problem, &settings, &mut watch)?;
@@ -301,49 +298,28 @@ pub struct DefaultResult {
     pub seconds: f64,
 }
 
-/// Folds on which rank and prior are chosen, as many as `metastate fit` takes.
-pub const FOLDS: usize = 5;
-
-/// The default on one trajectory.
+/// The default on one trajectory: what `metastate fit` does when nothing is given.
 pub fn default(instance: &Instance) -> Result<DefaultResult> {
     let clock = Instant::now();
-    let folds = Folds::of_trips(instance.counts.csr(), FOLDS, instance.trajectory)?;
-    let choice = select(&folds, &SelectSettings::default())?;
-    drop(folds);
-    let fits = SpectralFits::new(instance.counts.csr().clone(), choice.rank, 0)?;
-    let refit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, max_passes: 200, ..Default::default() })?;
-    let (p, weights) = (instance.chain.p(), instance.chain.weights());
-    let largest = lambda_max(p, weights, 0)?;
-    let (solution, watch) = largest_lambda_with_rank(p, weights, largest, choice.rank)?;
+    let mut watch = Watch::new(false, None);
+    let model = fit(&instance.data, &FitOptions::default().seed(instance.trajectory), &mut watch)?;
+    let prior = model.chosen.as_ref().map_or(f64::NAN, |c| c.choice.prior);
     Ok(DefaultResult {
-        prior: choice.prior,
-        lambda_max: largest,
-        solved: Solved::new(&solution, instance.recovery(&solution.factors), &watch),
-        refit: instance.recovery(&refit.factors),
+        prior,
+        lambda_max: model.lambda_max,
+        solved: Solved::new(&model.solution, instance.recovery(&model.solution.factors), &watch),
+        refit: instance.recovery(model.factors()),
         seconds: clock.elapsed().as_secs_f64(),
     })
 }
 
-/// A path from lambda_max down to the first lambda whose solution has this rank, then that one to the default precision.
-pub fn largest_lambda_with_rank(p: &dyn metastate::Operator, weights: &[f64], largest: f64, rank: usize) -> Result<(Solution, Watch)> {
-    let rough = Settings { stop: StopRule::Certificate { gap: 1e-2 }, tolerance: 1e-3, max_rank: rank, ..Settings::default() };
-    let mut found: Vec<Solution> = Vec::new();
-    for lambda in lambda_grid(largest, 1e-3, 25)? {
-        let problem = Problem::new(p, weights, lambda)?;
-        let solution = solve_point(&problem, &rough, found.last().map(|s| &s.factors), &mut Silent)?;
-        let enough = solution.rank() >= rank;
-        found.push(solution);
-        if enough {
-            break;
+impl FitObserver for Watch {
+    fn stage(&mut self, stage: Stage) {
+        // The seconds told are those of the solve at the lambda chosen.
+        if stage == Stage::Solving {
+            self.created = Instant::now();
         }
     }
-    let ranks: Vec<usize> = found.iter().map(Solution::rank).collect();
-    let at = first_with_rank(&ranks, rank).unwrap_or(0);
-    let start = Start::Given(Box::new(found[at].factors.clone()));
-    let settings = Settings { max_rank: rank, start, ..Settings::default() };
-    let mut watch = Watch::new(false, None);
-    let solution = solve(&Problem::new(p, weights, found[at].lambda)?, &settings, &mut watch)?;
-    Ok((solution, watch))
 }
 
 #[cfg(test)]

@@ -4,21 +4,21 @@ use std::path::PathBuf;
 
 use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{KMeans, Neighbours, REPLICATES, kmeans};
+use metastate::fit::Parts;
 use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood_best_start};
-use metastate::solve::select::{SelectSettings, select, select_prior};
+use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::solve::{BbFormula, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
-use metastate::{Chain, Csr, Estimate, Folds};
-use metastate_ingest::{BoundingBox, Data, InputSettings, Silent, read};
+use metastate::{Chain, Data, Estimate, FitOptions, Folds, fit};
+use metastate_ingest::{BoundingBox, Data as Ingest, InputSettings, Silent, read};
 use serde::{Deserialize, Serialize};
 
-use crate::sampled::{FOLDS, Solved, Watch, largest_lambda_with_rank};
+use crate::sampled::{Solved, Watch};
 use crate::{Error, Result, maps};
 
 /// A file of trips, prepared as in the paper.
 pub struct Trips {
     pub file: usize,
-    chain: Chain,
-    counts: Csr,
+    data: Data,
     places: Vec<(f64, f64)>,
     neighbours: Neighbours,
     side: f64,
@@ -44,6 +44,8 @@ const NAMES: [[&str; 4]; 2] = [
 ];
 /// Cells that nobody leaves (garages, stuck receivers) are left out: the paper does not speak of them.
 const MOST_SELF: f64 = 0.99;
+/// Folds on which the prior of a refit is chosen, as many as `metastate fit` takes.
+const FOLDS: usize = 5;
 /// Seconds that early stopping may take.
 const LIMIT: f64 = 60.0;
 
@@ -67,12 +69,11 @@ impl Trips {
         // The trips beside the repository name their service; the TLC's own files hold one service each and name columns differently.
         let ingested = read(&input, &settings(&NAMES[0], true), &mut Silent)
             .or_else(|first| read(&input, &settings(&NAMES[1], false), &mut Silent).map_err(|_| first))?;
-        let Data::Counts(counted) = ingested.data else { return Err(Error::NoData(format!("{name} holds no trips"))) };
-        let chain = Chain::estimate(&counted.counts, &Estimate::default())?;
-        let index = counted.counts.index();
+        let Ingest::Counts(counted) = ingested.data else { return Err(Error::NoData(format!("{name} holds no trips"))) };
+        let data = Data::from_counts(&counted.counts, &Estimate::default())?;
+        let (chain, index) = (data.chain(), counted.counts.index());
         let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
-        let counts =
-            if kept.len() == counted.counts.states() { counted.counts.csr().clone() } else { counted.counts.csr().restrict(&kept) };
+        let counts = data.parts().map(Parts::counts).ok_or_else(|| Error::NoData(format!("{name} holds no trips")))?;
         let (Some(all), Some(side)) = (counted.coordinates, counted.cell) else {
             return Err(Error::NoData(format!("{name} has no coordinates")));
         };
@@ -82,7 +83,11 @@ impl Trips {
         let of_row = |(_, n): (&[u32], &[f64])| n.iter().copied().fold(0.0, f64::max) / n.iter().sum::<f64>();
         let largest = (0..counts.rows()).map(|i| of_row(counts.row(i))).fold(0.0, f64::max);
         let facts = Facts { name, states: chain.states(), transitions: chain.transitions(), rows: counted.rows, largest };
-        Ok(Trips { file, chain, counts, places, neighbours, side, lambda_max: most, facts })
+        Ok(Trips { file, data, places, neighbours, side, lambda_max: most, facts })
+    }
+
+    fn chain(&self) -> &Chain {
+        self.data.chain()
     }
 
     fn coherence(&self, labels: &[u32]) -> f64 {
@@ -91,7 +96,7 @@ impl Trips {
 
     fn zones(&self, points: &metastate::Mat, k: usize, seed: u64) -> Result<Vec<u32>> {
         let how = KMeans { replicates: REPLICATES, ..KMeans::new(k, points.rows(), points.cols(), seed) };
-        Ok(kmeans(points, self.chain.xi(), &how)?.partition.labels)
+        Ok(kmeans(points, self.chain().xi(), &how)?.partition.labels)
     }
 }
 
@@ -113,7 +118,7 @@ pub struct TaxiResult {
 /// Early stopping from one meta-state, k-means on U, SVD at the same k, and the refit of this solution.
 pub fn zones(trips: &Trips, ratio: f64, seed: u64) -> Result<TaxiResult> {
     let lambda = ratio * trips.lambda_max;
-    let problem = Problem::new(trips.chain.p(), trips.chain.weights(), lambda)?;
+    let problem = Problem::new(trips.chain().p(), trips.chain().weights(), lambda)?;
     let settings = Settings {
         solver: Solver::PalmBb(BbFormula::default()),
         stop: StopRule::Early { directions: 5000 },
@@ -130,10 +135,11 @@ pub fn zones(trips: &Trips, ratio: f64, seed: u64) -> Result<TaxiResult> {
     let solution = solve(&problem, &settings, &mut watch)?;
     let k = solution.rank();
     let ours = trips.zones(&solution.factors.u, k, seed)?;
-    let theirs = svd_partition(trips.chain.p(), trips.chain.weights(), k, seed)?.labels;
-    let folds = Folds::of_trips(&trips.counts, FOLDS, seed)?;
+    let theirs = svd_partition(trips.chain().p(), trips.chain().weights(), k, seed)?.labels;
+    let (counts, _) = trips.data.transitions()?;
+    let folds = Folds::of_trips(&counts, FOLDS, seed)?;
     let prior = select_prior(&folds, k, &SelectSettings::default())?.0;
-    let observed = Observed::new(trips.counts.clone())?;
+    let observed = Observed::new(counts)?;
     let refit =
         likelihood_best_start(&observed, &solution.factors, k, &LikelihoodSettings { prior, ..Default::default() }, seed, |_, _| true)?;
     let refitted = trips.zones(&refit.fit.factors.u, k, seed)?;
@@ -164,30 +170,23 @@ pub struct TaxiDefault {
     pub map: String,
 }
 
-/// Rank and prior on held-out trips, lambda the largest with that rank, likelihood refit, zones.
+/// What `metastate fit` does when nothing is given.
 pub fn default(trips: &Trips, seed: u64) -> Result<TaxiDefault> {
-    let folds = Folds::of_trips(&trips.counts, FOLDS, seed)?;
-    let choice = select(&folds, &SelectSettings::default())?;
-    let (solution, watch) = largest_lambda_with_rank(trips.chain.p(), trips.chain.weights(), trips.lambda_max, choice.rank)?;
-    let observed = Observed::new(trips.counts.clone())?;
-    let refit = LikelihoodSettings { prior: choice.prior, ..Default::default() };
-    let refit = likelihood_best_start(&observed, &solution.factors, choice.rank, &refit, seed, |_, _| true)?.fit.factors;
-    let k = refit.rank();
-    let ours = trips.zones(&refit.u, k, seed)?;
-    let theirs = svd_partition(trips.chain.p(), trips.chain.weights(), k, seed)?.labels;
+    let mut watch = Watch::new(false, None);
+    let model = fit(&trips.data, &FitOptions::default().seed(seed), &mut watch)?;
+    let chosen = model.chosen.as_ref().ok_or_else(|| Error::NoData("nothing was chosen".into()))?;
+    let k = model.rank();
+    let theirs = svd_partition(trips.chain().p(), trips.chain().weights(), k, seed)?.labels;
+    let ours = &model.zones.labels;
     let title = format!("{k} zones, default");
     Ok(TaxiDefault {
         facts: trips.facts.clone(),
-        solved: Solved::new(&solution, 0.0, &watch),
-        prior: choice.prior,
+        solved: Solved::new(&model.solution, 0.0, &watch),
+        prior: chosen.choice.prior,
         lambda_max: trips.lambda_max,
-        held_out: [
-            choice.at(choice.rank).map_or(0.0, |r| r.held_out.log_likelihood()),
-            choice.empirical.1.log_likelihood(),
-            choice.independent.log_likelihood(),
-        ],
-        coherence: [&ours, &theirs].map(|z| trips.coherence(z)),
-        map: maps::pair(&trips.places, trips.side, (&title, &ours), ("SVD partition", &theirs)),
+        held_out: [chosen.choice.log_likelihood(), chosen.choice.empirical.1.log_likelihood(), chosen.choice.independent.log_likelihood()],
+        coherence: [ours, &theirs].map(|z| trips.coherence(z)),
+        map: maps::pair(&trips.places, trips.side, (&title, ours), ("SVD partition", &theirs)),
     })
 }
 

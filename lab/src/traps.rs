@@ -52,7 +52,7 @@ struct Bench {
 
 impl Bench {
     fn problem(&self) -> Result<Problem<'_>> {
-        Ok(Problem::new(self.instance.chain.p(), self.instance.chain.weights(), self.lambda)?)
+        Ok(Problem::new(self.instance.chain().p(), self.instance.chain().weights(), self.lambda)?)
     }
 
     /// The solution of rank r, to 1e-6.
@@ -296,7 +296,7 @@ fn early(bench: &Bench) -> Result<TrapResult> {
 /// 8: what xi counts, and its power.
 fn weights(bench: &Bench) -> Result<TrapResult> {
     let mut table = TrapResult::new(&["weights", "rank", "F", "relRE (weights by arrivals)", "largest change of a weight"]);
-    let arrivals = bench.instance.chain.weights().to_vec();
+    let arrivals = bench.instance.chain().weights().to_vec();
     let choices = [
         ("arrivals, xi (2.1)", WeightsBy::Arrivals, WeightPower::One),
         ("departures, xi (6.3)", WeightsBy::Departures, WeightPower::One),

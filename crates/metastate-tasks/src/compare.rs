@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use metastate::fit::Parts;
 use metastate::aggregate::rivals::{self, Fitted, Hard, Method, RivalSettings, Training};
 use metastate::aggregate::{Neighbours, Overlap, Partition, ZoneFlows};
+use metastate::fit::Parts;
 use metastate::solve::lambda_max;
 use metastate::solve::refit::LikelihoodSettings;
 use metastate::solve::score::{Smoothing, score};
