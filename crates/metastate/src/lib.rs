@@ -11,8 +11,9 @@
 //! below through `Omega(X) >= ||X||_*`.
 //!
 //! # The way through
-//! [`Counts`] → [`Chain`] → [`solve::Problem`] → [`solve::solve`] → [`solve::Solution`]; [`verify`] rechecks the result with code of its own,
-//! and [`aggregate::latent`] reads times and forecasts off the factors.
+//! [`Counts`] → [`Data`] → [`fit()`] → [`Model`]: one call chooses rank, prior and lambda on held-out transitions, solves and proves the problem above, fits the rank once
+//! more by likelihood, and gives every state its zone. [`verify`] rechecks a result with code of its own, and [`aggregate::latent`] reads times and forecasts off the factors.
+//! The steps are there one by one, too: [`Chain`], [`solve::Problem`], [`solve::solve`], [`solve::Solution`]. [`mathematics`] has all equations and references.
 
 pub mod aggregate;
 pub mod chain;
@@ -22,6 +23,8 @@ pub mod fit;
 mod graph;
 pub mod ledger;
 pub mod linalg;
+#[doc = include_str!("mathematics.md")]
+pub mod mathematics {}
 pub mod proof;
 pub mod simulate;
 pub mod solve;
