@@ -92,8 +92,8 @@ describe('the page of the toy city', () => {
     const { tab } = page;
     const figures = ['map', 'latent', 'latent-heat', 'matrices'];
     const before = await Promise.all(figures.map((id) => picture(tab, id)));
-    await tab.click('#zones button[data-zone="2"]');
-    assert.equal(await tab.getAttribute('#zones button[data-zone="2"]', 'aria-pressed'), 'true');
+    await tab.click('#chips button[data-metastate="2"]');
+    assert.equal(await tab.getAttribute('#chips button[data-metastate="2"]', 'aria-pressed'), 'true');
     assert.match(await tab.locator('#metastates tbody tr').nth(2).getAttribute('class'), /on/);
     const lit = await Promise.all(figures.map((id) => picture(tab, id)));
     figures.forEach((id, k) => assert.notEqual(lit[k], before[k], id));
@@ -108,7 +108,7 @@ describe('the page of the toy city', () => {
     const { tab } = await open('city');
     await tab.locator('#metastates tbody tr').nth(1).focus();
     await tab.keyboard.press('Enter');
-    assert.equal(await tab.getAttribute('#zones button[data-zone="1"]', 'aria-pressed'), 'true');
+    assert.equal(await tab.getAttribute('#chips button[data-metastate="1"]', 'aria-pressed'), 'true');
   });
 
   test('pointing at a cell tells its label and memberships', async () => {
@@ -244,7 +244,7 @@ describe('labels from strangers', () => {
     assert.ok(HOSTILE.length >= 40);
     const page = await open('hostile');
     const { tab } = page;
-    for (const zone of await tab.locator('#zones button').all()) await zone.click();
+    for (const zone of await tab.locator('#chips button').all()) await zone.click();
     const box = await tab.locator('#map canvas').boundingBox();
     for (let k = 0; k < HOSTILE.length; k++) await tab.mouse.move(box.x + ((k + 0.5) * box.width) / HOSTILE.length, box.y + box.height / 2);
     assert.equal(await tab.evaluate(() => window.hit), undefined);

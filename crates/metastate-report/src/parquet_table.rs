@@ -10,14 +10,16 @@ use parquet::file::properties::WriterProperties;
 use crate::result::FitResult;
 
 /// The same columns as `states.csv`.
-pub(crate) fn states(result: &FitResult) -> Result<Vec<u8>, String> {
+pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> Result<Vec<u8>, String> {
     let column = |values: &mut dyn Iterator<Item = f64>| -> ArrayRef { Arc::new(Float64Array::from_iter_values(values)) };
     let labels: StringArray = result.labels.iter().map(|l| Some(l.to_string())).collect();
-    let metastates = UInt32Array::from_iter_values(result.partition.labels.iter().map(|&j| j + 1));
+    let metastates = UInt32Array::from_iter_values(metastate.iter().map(|&j| j as u32 + 1));
+    let zones = UInt32Array::from_iter_values(result.partition.labels.iter().map(|&z| z + 1));
     let mut columns: Vec<(String, ArrayRef)> = vec![
         ("label".into(), Arc::new(labels)),
         ("weight".into(), column(&mut result.xi.iter().copied())),
         ("metastate".into(), Arc::new(metastates)),
+        ("zone".into(), Arc::new(zones)),
     ];
     let u = &result.model.u;
     for j in 0..u.cols() {

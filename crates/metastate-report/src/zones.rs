@@ -1,4 +1,4 @@
-//! The hard meta-states as zones: a table, and where places are known the merged cells as GeoJSON and GeoParquet.
+//! The zones: a table, and where places are known the merged cells as GeoJSON and GeoParquet.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl ZoneSet<'_> {
                 json!({
                     "type": "Feature",
                     "properties": {
-                        "zone": z + 1, "metastate": z + 1, "size": self.partition.sizes[z], "mass": self.partition.masses[z],
+                        "zone": z + 1, "metastate": self.leading_metastate(z) + 1, "size": self.partition.sizes[z], "mass": self.partition.masses[z],
                         "inflow": trade.inflow, "outflow": trade.outflow, "self_share": trade.self_share
                     },
                     "geometry": { "type": "MultiPolygon", "coordinates": polygons.iter().map(polygon).collect::<Vec<_>>() }
@@ -153,6 +153,7 @@ impl ZoneSet<'_> {
             ("inflow", numbers(&|z| self.flows.trade(z).inflow)),
             ("outflow", numbers(&|z| self.flows.trade(z).outflow)),
             ("self_share", numbers(&|z| self.flows.trade(z).self_share)),
+            ("metastate", Arc::new(UInt32Array::from_iter_values((0..self.count()).map(|z| self.leading_metastate(z) as u32 + 1)))),
             ("geometry", Arc::new(BinaryArray::from_iter_values(&shapes))),
         ];
         let corners = outlines.iter().flatten().flat_map(|p| &p.outer);
@@ -238,6 +239,9 @@ mod tests {
             ["1", "8", &format!("{:?}", partition.masses[0]), "0.1", "0.2", &format!("{:?}", 0.6 / (0.6 + 0.2)), "2"]
         );
         assert_eq!(rows[2][7], "cell, 4");
+        // Zone 1 leads to meta-state 2 in the table and on the map alike.
+        let told = |z: usize| (map["features"][z]["properties"]["zone"].clone(), map["features"][z]["properties"]["metastate"].clone());
+        assert_eq!([told(0), told(1)], [(json!(1), json!(2)), (json!(2), json!(1))]);
         assert!(rows.iter().all(|r| r.len() == rows[0].len()));
         let bytes = set.geoparquet().unwrap().unwrap();
         assert!(bytes.windows(8).any(|w| w == b"\"geometr"));

@@ -5,9 +5,9 @@ use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_poin
 use metastate::solve::score::Smoothing;
 use metastate::solve::select::{Choice, HeldOut, SelectSettings, select_watched};
 use metastate::solve::{Effort, Factors, Problem, Settings, Solution, Start, StopRule};
-use metastate_report::number;
 use metastate_report::page::{PathPoint, PathStory};
-use serde_json::{Value, json};
+use metastate_report::{ChoiceFrame, ChoiceRecord, number};
+use serde_json::Value;
 
 use crate::data::Loaded;
 use crate::error::{CliError, Result};
@@ -35,7 +35,7 @@ pub struct Chosen {
     /// The solver's settings for the final solve.
     pub settings: Settings,
     /// For `summary.json`.
-    pub record: Value,
+    pub record: ChoiceRecord,
     /// `path.csv` and `ranks.csv`.
     pub files: Vec<(&'static str, Vec<u8>)>,
     /// What was chosen and why.
@@ -105,22 +105,8 @@ pub fn choose(
     let rank_limit = choice.rank.min(solver.max_rank);
     let start = start.filter(|x| x.rank() <= rank_limit).map_or(solver.start.clone(), |x| Start::Given(Box::new(x)));
     let final_settings = Settings { max_rank: rank_limit, start_rank: None, start, ..solver.clone() };
-    let record = json!({
-        "sentence": sentence,
-        "rank": choice.rank,
-        "best_rank": choice.best_rank,
-        "lambda": lambda,
-        "prior": choice.prior,
-        "clearness_standard_errors": if choice.clearness().is_finite() { json!(choice.clearness()) } else { Value::Null },
-        "at_the_limit": choice.at_the_limit,
-        "folds": job.fit.folds,
-        "folds_are": parts.how(),
-        "smoothing": Smoothing::default().share,
-        "held_out": reported(&choice),
-        "empirical": { "pseudo_counts": choice.empirical.0, "held_out": scores(&choice.empirical.1) },
-        "independent": scores(&choice.independent),
-        "priors": choice.priors.iter().map(|p| json!({ "prior": p.prior, "held_out": scores(&p.held_out) })).collect::<Vec<_>>(),
-    });
+    let (folds, smoothing) = (job.fit.folds, Smoothing::default().share);
+    let record = ChoiceRecord::new(&choice, ChoiceFrame { sentence: sentence.clone(), lambda, folds, folds_are: parts.how(), smoothing });
     let files = vec![("path.csv", path_csv(&points, &choice, at).into_bytes()), ("ranks.csv", ranks_csv(&choice).into_bytes())];
     let story = PathStory { sentence: sentence.clone(), chosen: at, points: points.iter().map(|p| on_page(p, &choice)).collect() };
     Ok(Chosen { lambda, rank: choice.rank, prior: choice.prior, settings: final_settings, record, files, sentence, story })
@@ -138,19 +124,6 @@ fn on_page(p: &Point, choice: &Choice) -> PathPoint {
         se: score.and_then(|s| s.1),
         zones: (!p.zones.is_empty()).then(|| p.zones.clone()),
     }
-}
-
-/// The scores of the rank and prior that were chosen; the log-likelihood less what choosing on the same folds flatters it by.
-fn reported(choice: &Choice) -> Value {
-    let h = &choice.chosen.held_out;
-    json!({
-        "log_likelihood": choice.log_likelihood(), "uncorrected": h.log_likelihood(), "selection_bias": choice.selection_bias(),
-        "standard_error": h.standard_error(), "squared_error": h.squared_error(), "prior": choice.chosen.prior,
-    })
-}
-
-fn scores(h: &HeldOut) -> Value {
-    json!({ "log_likelihood": h.log_likelihood(), "standard_error": h.standard_error(), "squared_error": h.squared_error() })
 }
 
 /// What was tried and solved so far, and where it is kept on disk.

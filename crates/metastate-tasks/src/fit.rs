@@ -305,7 +305,7 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
     Summary {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        status: solution.status.as_str().to_owned(),
+        status: solution.status.into(),
         states: chain.states(),
         transitions: chain.transitions(),
         nonzeros: chain.nonzeros(),
@@ -316,7 +316,7 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
         fidelity: solution.objective.fidelity,
         regularizer: solution.objective.regularizer,
         lower_bound: solution.proof.as_ref().map(|p| p.lower_bound()),
-        bound_proof: solution.proof.as_ref().map_or("not proven", |p| p.method().as_str()).to_owned(),
+        bound_proof: solution.proof.as_ref().map(|p| p.method()).into(),
         bound_failure_probability: solution.proof.as_ref().and_then(|p| p.method().failure_probability()),
         errors: ErrorMeasures::from(solution),
         seconds: BTreeMap::new(),
@@ -340,9 +340,9 @@ fn summarise(job: &Job, chain: &Chain, solution: &Solution) -> Summary {
 
 /// What a person wants to know, in a few lines.
 pub fn describe(s: &Summary, out: &Path) -> String {
-    let rank = s.refit.as_ref().and_then(|r| r["rank"].as_u64()).unwrap_or(s.rank as u64);
+    let rank = s.refit.as_ref().map_or(s.rank, |r| r.rank());
     let word = if rank == 1 { "meta-state" } else { "meta-states" };
-    let of_what = match (&s.refit, rank == s.rank as u64) {
+    let of_what = match (&s.refit, rank == s.rank) {
         (None, _) => String::new(),
         (Some(_), true) => " (of the penalised solution)".to_owned(),
         (Some(_), false) => format!(" (of the penalised solution, which has {})", s.rank),
@@ -364,15 +364,7 @@ pub fn describe(s: &Summary, out: &Path) -> String {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }
     if let Some(refit) = &s.refit {
-        let said = |key: &str| refit[key].as_f64().map_or_else(String::new, |x| format!(", {} {x:.6e}", key.replace('_', " ")));
-        let kind = refit["kind"].as_str().unwrap_or_default();
-        text += &format!(
-            "refit by {kind}{}{}{}{}; tables, page and forecasts show it\n",
-            said("fidelity"),
-            said("log_likelihood"),
-            said("prior"),
-            said("rel_re")
-        );
+        text += &format!("refit by {refit}; tables, page and forecasts show it\n");
     }
     if !s.ledger.is_empty() {
         text += &format!("left out, of {} rows:\n", s.rows);

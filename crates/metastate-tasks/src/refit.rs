@@ -2,13 +2,12 @@
 
 use metastate::aggregate::latent::timescale_intervals;
 use metastate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
-use metastate::solve::refit::{LikelihoodSettings, Observed, RefitStart, SpectralFits, least_squares, likelihood_best_start};
+use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, least_squares, likelihood_best_start};
 use metastate::solve::select::select_prior;
 use metastate::solve::{Factors, Problem, Solution, errors};
 use metastate::{Label, Operator};
 use metastate_report::npz::{Array, npz_bytes};
-use metastate_report::{csv_field, number};
-use serde_json::{Value, json};
+use metastate_report::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, TriedStart, UncertaintyRecord, csv_field, number};
 
 use crate::args::RefitKind;
 use crate::choose::{Chosen, parts_of, select_settings};
@@ -31,9 +30,9 @@ const INTERVALS: &str = "of the memberships in the meta-states as they are here:
 #[derive(Default)]
 pub struct Refitted {
     /// For `summary.json`.
-    pub refit: Option<Value>,
+    pub refit: Option<RefitRecord>,
     /// The same for the bootstrap.
-    pub uncertainty: Option<Value>,
+    pub uncertainty: Option<UncertaintyRecord>,
     /// U and V of it.
     pub factors: Option<Factors>,
     /// The intervals of the timescales, in steps; none is infinite.
@@ -69,9 +68,12 @@ pub fn run(
                 false => SpectralFits::new(parts_of(loaded, lambda_max)?.counts.clone(), rank, job.seed)?.start(rank)?,
             };
             let fit = least_squares(&problem, &start, LEAST_SQUARES.0, LEAST_SQUARES.1);
-            out.refit = Some(json!({
-                "kind": "least-squares", "rank": fit.factors.rank(), "fidelity": fit.fidelity, "sweeps": fit.sweeps,
-                "converged": fit.converged, "rel_re": recovery(&fit.factors),
+            out.refit = Some(RefitRecord::LeastSquares(LeastSquaresRecord {
+                rank: fit.factors.rank(),
+                fidelity: fit.fidelity,
+                sweeps: fit.sweeps,
+                converged: fit.converged,
+                rel_re: recovery(&fit.factors),
             }));
             out.files.push(("refit.npz", arrays(job, &fit.factors)?));
             out.factors = Some(fit.factors);
@@ -93,15 +95,22 @@ pub fn run(
                 !stopper.must_end()
             })?;
             stopper.go_on()?;
-            let tried: Vec<Value> = best
+            let tried = best
                 .tried
                 .iter()
-                .map(|t| json!({ "start": name(t.start), "log_likelihood": t.log_likelihood, "comparable": t.comparable }))
+                .map(|t| TriedStart { start: t.start.into(), log_likelihood: t.log_likelihood, comparable: t.comparable })
                 .collect();
-            let (start, fit) = (name(best.start), best.fit);
-            out.refit = Some(json!({
-                "kind": "likelihood", "rank": fit.factors.rank(), "prior": prior, "start": start, "tried": tried, "log_likelihood": fit.log_likelihood, "penalised": fit.penalised,
-                "passes": fit.passes, "converged": fit.converged, "rel_re": recovery(&fit.factors),
+            let (start, fit) = (best.start.into(), best.fit);
+            out.refit = Some(RefitRecord::Likelihood(LikelihoodRecord {
+                rank: fit.factors.rank(),
+                prior,
+                start,
+                tried,
+                log_likelihood: fit.log_likelihood,
+                penalised: fit.penalised,
+                passes: fit.passes,
+                converged: fit.converged,
+                rel_re: recovery(&fit.factors),
             }));
             out.files.push(("refit.npz", arrays(job, &fit.factors)?));
             if job.fit.bootstrap > 0 {
@@ -119,23 +128,20 @@ pub fn run(
                 let finite = |t: f64| t.is_finite().then_some(t);
                 out.timescale_intervals =
                     timescale_intervals(&found.latent, CONFIDENCE).into_iter().map(|(low, high)| (finite(low), finite(high))).collect();
-                out.uncertainty = Some(json!({
-                    "draws": found.replicates, "confidence": CONFIDENCE, "draws_are": parts.drawn(), "intervals_are": INTERVALS, "stability": found.stability,
-                    "timescale_intervals": out.timescale_intervals, "undecided_states": found.undecided.iter().filter(|u| **u).count(),
-                }));
+                out.uncertainty = Some(UncertaintyRecord {
+                    draws: found.replicates,
+                    confidence: CONFIDENCE,
+                    draws_are: parts.drawn(),
+                    intervals_are: INTERVALS.to_owned(),
+                    undecided_states: found.undecided.iter().filter(|u| **u).count(),
+                    stability: found.stability,
+                    timescale_intervals: out.timescale_intervals.clone(),
+                });
             }
             out.factors = Some(fit.factors);
         }
     }
     Ok(out)
-}
-
-/// The start as the user knows it.
-fn name(start: RefitStart) -> &'static str {
-    match start {
-        RefitStart::Given => "penalised solution",
-        RefitStart::Spectral => "spectral",
-    }
 }
 
 fn arrays(job: &Job, x: &Factors) -> Result<Vec<u8>> {
