@@ -66,6 +66,7 @@ before(async () => {
   run('simulate', 'city', '--trips', '40000', '--out', 'trips.csv');
   const city = ['trips.csv', '--from-lon', 'from_lon', '--from-lat', 'from_lat', '--to-lon', 'to_lon', '--to-lat', 'to_lat', '--cell', '0.02'];
   run('path', ...city, '--points', '5', '--floor', '0.1', '--max-rank', '10', '--folds', '2', '--refit', 'likelihood', '--bootstrap', '5', '--out', 'path');
+  run('fit', ...city, '--lambda-ratio', '0.25', '--clusters', '3', '--out', 'three');
   run('compare', ...city, '--rank', '4', '--folds', '2', '--methods', 'svd-partition,penalised', '--out', 'rivals');
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -212,6 +213,33 @@ describe('the page of a path', () => {
     const { tab } = await open('path');
     assert.match(await tab.textContent('#refit'), /refit by likelihood/);
     assert.match(await tab.textContent('#timescales .note'), /whiskers/);
+  });
+});
+
+describe('the page of three zones', () => {
+  test('zones and meta-states are told apart in words and numbers', async () => {
+    const page = await open('three');
+    const { tab } = page;
+    const rank = Number((await tab.title()).match(/^(\d+) meta-states behind \d+ cells, in 3 zones$/)[1]);
+    assert.ok(rank > 3, `${rank} meta-states`);
+    assert.equal(await tab.locator('#chips button').count(), rank);
+    assert.match(await tab.getAttribute('#map canvas', 'aria-label'), /cells in 3 zones/);
+    const box = await tab.locator('#map canvas').boundingBox();
+    await tab.mouse.move(box.x + 0.12 * box.width, box.y + 0.45 * box.height);
+    await tab.waitForSelector('#tip:not([hidden])');
+    assert.match(await tab.textContent('#tip'), /zone [123].*meta-state \d/);
+    const [download] = await Promise.all([tab.waitForEvent('download'), tab.click('#map .tools button:text("CSV")')]);
+    const rows = readFileSync(await download.path(), 'utf8').trim().split('\n').map((line) => line.match(/("[^"]*"|[^,]*)(,|$)/g).map((f) => f.replace(/,$/, '')));
+    assert.deepEqual(rows[0].slice(4, 6), ['metastate', 'zone']);
+    const highest = (k) => Math.max(...rows.slice(1).map((r) => Number(r[k])));
+    // Some meta-states are the largest membership of no state.
+    assert.ok(highest(4) > 3 && highest(4) <= rank && highest(5) === 3, `${highest(4)}, ${highest(5)}`);
+    // The numbers of meta-states are none of zones: choosing one changes the map, and frames no zone in the matrices.
+    const before = [await picture(tab, 'map'), await picture(tab, 'matrices')];
+    await tab.click('#chips button[data-metastate="1"]');
+    assert.notEqual(await picture(tab, 'map'), before[0]);
+    assert.equal(await picture(tab, 'matrices'), before[1]);
+    quiet(page, 'three');
   });
 });
 

@@ -17,6 +17,7 @@ mod parquet_table;
 mod plots;
 mod png;
 mod result;
+mod sheet;
 mod summary;
 mod tables;
 mod zones;

@@ -7,7 +7,7 @@ use metastate::aggregate::latent::LatentChain;
 
 use crate::result::{FitResult, LargestMembership};
 
-/// Anchor states and destinations named for each meta-state.
+/// Anchor states and destinations named for each meta-state and for each zone.
 pub(crate) const NAMED: usize = 5;
 
 /// A number with as many digits as it takes to read it back bit for bit.

@@ -19,6 +19,15 @@ const MOST_SHOWN: usize = 10_000;
 const MOST_MEMBERSHIPS: usize = 600_000;
 /// Entries of V, at most; above that the map cannot show forecasts.
 const MOST_PROFILES: usize = 300_000;
+/// A membership of one, as it is kept for the states that are shown and for all.
+const FULL_WORD: f64 = 65535.0;
+const FULL_BYTE: f64 = 255.0;
+/// A gap below this is told as a share of the objective: in percent it would read 0.00.
+const TINY_GAP: f64 = 5e-5;
+/// A forecast looks ahead by this many of the slowest timescale, which counts as no longer than so many steps, and by this many steps at least.
+const TIMESCALES_AHEAD: f64 = 2.5;
+const LONGEST_TIMESCALE: f64 = 50.0;
+const LEAST_STEPS: usize = 10;
 
 /// What was found, in one sentence.
 pub fn sentence(summary: &Summary, result: &FitResult) -> String {
@@ -36,7 +45,7 @@ pub fn sentence(summary: &Summary, result: &FitResult) -> String {
 fn verdict(summary: &Summary) -> String {
     let proof = match summary.errors.certified_gap {
         Some(gap) => {
-            let share = if gap < 5e-5 { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
+            let share = if gap < TINY_GAP { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
             let how = proof_in_words(summary);
             format!(
                 "No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how})."
@@ -77,12 +86,12 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let (d, s) = (u.rows(), u.cols());
     let lag = summary.lag();
     let shown = shown_states(result.xi, s);
-    let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * 65535.0).round() as u16)).collect();
+    let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * FULL_WORD).round() as u16)).collect();
     let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
     let zone: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
     let largest_membership = LargestMembership::new(u, result.xi);
     let metastate: Vec<u16> = largest_membership.metastate.iter().map(|&j| j as u16).collect();
-    let top = (0..d).map(|i| (255.0 * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
+    let top = (0..d).map(|i| (FULL_BYTE * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
     let (stationary, timescales, horizon) = latent(result.model, result.xi, lag, &extras.timescale_intervals);
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
@@ -153,9 +162,9 @@ fn latent_rows(x: &Factors) -> Vec<Vec<f64>> {
 
 /// The stationary law, the timescales in time steps of the data, and how far a forecast should look.
 fn latent(x: &Factors, xi: &[f64], lag: f64, intervals: &[(Option<f64>, Option<f64>)]) -> (Option<Vec<f64>>, Vec<Value>, usize) {
-    let Ok(chain) = LatentChain::new(&x.u, &x.v) else { return (None, Vec::new(), 10) };
+    let Ok(chain) = LatentChain::new(&x.u, &x.v) else { return (None, Vec::new(), LEAST_STEPS) };
     let modes: Vec<_> = chain.spectrum().into_iter().skip(1).collect();
-    let slowest = modes.first().map_or(1.0, |m| m.timescale).clamp(1.0, 50.0);
+    let slowest = modes.first().map_or(1.0, |m| m.timescale).clamp(1.0, LONGEST_TIMESCALE);
     let finite = |t: f64| t.is_finite().then_some(t * lag);
     let ends = |k: usize| intervals.get(k).map(|(low, high)| [low.map(|t| t * lag), high.map(|t| t * lag)]);
     let list = modes
@@ -163,7 +172,7 @@ fn latent(x: &Factors, xi: &[f64], lag: f64, intervals: &[(Option<f64>, Option<f
         .enumerate()
         .map(|(k, m)| json!({ "re": m.re, "im": m.im, "timescale": finite(m.timescale), "interval": ends(k) }))
         .collect();
-    (chain.stationary(xi).ok().map(|laws| laws.limit), list, ((2.5 * slowest).ceil() as usize).max(10))
+    (chain.stationary(xi).ok().map(|laws| laws.limit), list, ((TIMESCALES_AHEAD * slowest).ceil() as usize).max(LEAST_STEPS))
 }
 
 fn heat(h: &Heat) -> Value {
