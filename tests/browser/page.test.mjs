@@ -66,6 +66,7 @@ before(async () => {
   run('simulate', 'city', '--trips', '40000', '--out', 'trips.csv');
   const city = ['trips.csv', '--from-lon', 'from_lon', '--from-lat', 'from_lat', '--to-lon', 'to_lon', '--to-lat', 'to_lat', '--cell', '0.02'];
   run('path', ...city, '--points', '5', '--floor', '0.1', '--max-rank', '10', '--folds', '2', '--refit', 'likelihood', '--bootstrap', '5', '--out', 'path');
+  run('fit', ...city, '--lambda-ratio', '0.25', '--clusters', '3', '--out', 'three');
   run('compare', ...city, '--rank', '4', '--folds', '2', '--methods', 'svd-partition,penalised', '--out', 'rivals');
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -92,8 +93,8 @@ describe('the page of the toy city', () => {
     const { tab } = page;
     const figures = ['map', 'latent', 'latent-heat', 'matrices'];
     const before = await Promise.all(figures.map((id) => picture(tab, id)));
-    await tab.click('#zones button[data-zone="2"]');
-    assert.equal(await tab.getAttribute('#zones button[data-zone="2"]', 'aria-pressed'), 'true');
+    await tab.click('#chips button[data-metastate="2"]');
+    assert.equal(await tab.getAttribute('#chips button[data-metastate="2"]', 'aria-pressed'), 'true');
     assert.match(await tab.locator('#metastates tbody tr').nth(2).getAttribute('class'), /on/);
     const lit = await Promise.all(figures.map((id) => picture(tab, id)));
     figures.forEach((id, k) => assert.notEqual(lit[k], before[k], id));
@@ -108,7 +109,7 @@ describe('the page of the toy city', () => {
     const { tab } = await open('city');
     await tab.locator('#metastates tbody tr').nth(1).focus();
     await tab.keyboard.press('Enter');
-    assert.equal(await tab.getAttribute('#zones button[data-zone="1"]', 'aria-pressed'), 'true');
+    assert.equal(await tab.getAttribute('#chips button[data-metastate="1"]', 'aria-pressed'), 'true');
   });
 
   test('pointing at a cell tells its label and memberships', async () => {
@@ -215,6 +216,33 @@ describe('the page of a path', () => {
   });
 });
 
+describe('the page of three zones', () => {
+  test('zones and meta-states are told apart in words and numbers', async () => {
+    const page = await open('three');
+    const { tab } = page;
+    const rank = Number((await tab.title()).match(/^(\d+) meta-states behind \d+ cells, in 3 zones$/)[1]);
+    assert.ok(rank > 3, `${rank} meta-states`);
+    assert.equal(await tab.locator('#chips button').count(), rank);
+    assert.match(await tab.getAttribute('#map canvas', 'aria-label'), /cells in 3 zones/);
+    const box = await tab.locator('#map canvas').boundingBox();
+    await tab.mouse.move(box.x + 0.12 * box.width, box.y + 0.45 * box.height);
+    await tab.waitForSelector('#tip:not([hidden])');
+    assert.match(await tab.textContent('#tip'), /zone [123].*meta-state \d/);
+    const [download] = await Promise.all([tab.waitForEvent('download'), tab.click('#map .tools button:text("CSV")')]);
+    const rows = readFileSync(await download.path(), 'utf8').trim().split('\n').map((line) => line.match(/("[^"]*"|[^,]*)(,|$)/g).map((f) => f.replace(/,$/, '')));
+    assert.deepEqual(rows[0].slice(4, 6), ['metastate', 'zone']);
+    const highest = (k) => Math.max(...rows.slice(1).map((r) => Number(r[k])));
+    // Some meta-states are the largest membership of no state.
+    assert.ok(highest(4) > 3 && highest(4) <= rank && highest(5) === 3, `${highest(4)}, ${highest(5)}`);
+    // The numbers of meta-states are none of zones: choosing one changes the map, and frames no zone in the matrices.
+    const before = [await picture(tab, 'map'), await picture(tab, 'matrices')];
+    await tab.click('#chips button[data-metastate="1"]');
+    assert.notEqual(await picture(tab, 'map'), before[0]);
+    assert.equal(await picture(tab, 'matrices'), before[1]);
+    quiet(page, 'three');
+  });
+});
+
 describe('the page of compare', () => {
   test('shows the table and the maps without any script', async () => {
     const context = await browser.newContext();
@@ -244,7 +272,7 @@ describe('labels from strangers', () => {
     assert.ok(HOSTILE.length >= 40);
     const page = await open('hostile');
     const { tab } = page;
-    for (const zone of await tab.locator('#zones button').all()) await zone.click();
+    for (const zone of await tab.locator('#chips button').all()) await zone.click();
     const box = await tab.locator('#map canvas').boundingBox();
     for (let k = 0; k < HOSTILE.length; k++) await tab.mouse.move(box.x + ((k + 0.5) * box.width) / HOSTILE.length, box.y + box.height / 2);
     assert.equal(await tab.evaluate(() => window.hit), undefined);

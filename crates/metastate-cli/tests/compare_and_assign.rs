@@ -139,7 +139,7 @@ fn a_known_state_is_assigned_its_own_membership_and_a_new_one_its_group() {
     for (a, b) in fit.iter().zip(&same).skip(1) {
         assert_eq!((a[0].as_str(), b[1].as_str()), (b[0].as_str(), "true"));
         for j in 0..rank {
-            let (x, y): (f64, f64) = (a[3 + j].parse().unwrap(), b[5 + j].parse().unwrap());
+            let (x, y): (f64, f64) = (a[4 + j].parse().unwrap(), b[5 + j].parse().unwrap());
             assert!((x - y).abs() < 1e-3, "state {}: {x} {y}", a[0]);
         }
     }
@@ -180,7 +180,7 @@ fn assign_refuses_what_it_cannot_use() {
 }
 
 #[test]
-fn hard_meta_states_are_as_many_as_asked_for_and_verify_knows_them() {
+fn zones_are_as_many_as_asked_for_agree_with_their_tables_and_verify_knows_them() {
     let place = four_groups();
     for (clusters, zones) in [("3", 3), ("rank", 0), ("membership", 0)] {
         place.expect(0, &["fit", "counts.csv", "--lambda-ratio", "0.1", "--clusters", clusters, "--out", "fit", "--force"]);
@@ -189,16 +189,30 @@ fn hard_meta_states_are_as_many_as_asked_for_and_verify_knows_them() {
         assert_eq!(table.len() - 1, if zones == 0 { rank } else { zones }, "{clusters}");
         let masses: Vec<f64> = table[1..].iter().map(|r| r[2].parse().unwrap()).collect();
         assert!((zones == 0 || masses.windows(2).all(|w| w[0] >= w[1])) && (masses.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{masses:?}");
+        // metastates.csv counts the column metastate, zones.csv the column zone, whichever rule makes the zones.
+        let states = rows(&place, "fit/states.csv");
+        assert_eq!(states[0][..4], ["label", "weight", "metastate", "zone"]);
+        for (file, column) in [("metastates.csv", 2), ("zones.csv", 3)] {
+            for row in &rows(&place, &format!("fit/{file}"))[1..] {
+                let counted = states[1..].iter().filter(|s| s[column] == row[0]).count();
+                assert_eq!(row[1], counted.to_string(), "--clusters {clusters}, {file}, row {}", row[0]);
+            }
+        }
+        let differing = states[1..].iter().filter(|s| s[2] != s[3]).count();
+        assert!(clusters != "membership" || differing == 0, "--clusters {clusters}: {differing}");
+        assert!(clusters != "3" || differing > 0, "three zones of {rank} meta-states cannot be the meta-states");
         place.expect(0, &["verify", "fit"]);
     }
-    // A state moved to another zone is noticed.
+    // A state moved to another zone or to another meta-state is noticed.
     let states = common::text(&place.read("fit/states.csv"));
-    let mut lines: Vec<String> = states.lines().map(str::to_owned).collect();
-    let mut fields: Vec<&str> = lines[1].split(',').collect();
-    fields[2] = if fields[2] == "1" { "2" } else { "1" };
-    lines[1] = fields.join(",");
-    place.write("fit/states.csv", lines.join("\n") + "\n");
-    place.expect(1, &["verify", "fit"]);
+    for column in [2, 3] {
+        let mut lines: Vec<String> = states.lines().map(str::to_owned).collect();
+        let mut fields: Vec<&str> = lines[1].split(',').collect();
+        fields[column] = if fields[column] == "1" { "2" } else { "1" };
+        lines[1] = fields.join(",");
+        place.write("fit/states.csv", lines.join("\n") + "\n");
+        place.expect(1, &["verify", "fit"]);
+    }
     place.expect(2, &["fit", "counts.csv", "--lambda-ratio", "0.1", "--clusters", "61", "--out", "other"]);
     place.expect(2, &["fit", "counts.csv", "--lambda-ratio", "0.1", "--clusters", "0", "--out", "other"]);
     assert!(!place.path("other").exists());

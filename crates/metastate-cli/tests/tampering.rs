@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch};
+use arrow::array::{ArrayRef, Float64Array, RecordBatch, UInt32Array};
 use common::{Place, text};
 use metastate_report::npz::{Array, npz_bytes, read_npz};
 use metastate_report::{csv_field, hash, parse_csv};
@@ -72,7 +72,7 @@ impl Copy {
 
     /// Every state's zone.
     fn zones(&self, to: impl Fn(&str) -> String) {
-        self.csv("states.csv", |rows| rows[1..].iter_mut().for_each(|row| row[2] = to(&row[2])));
+        self.csv("states.csv", |rows| rows[1..].iter_mut().for_each(|row| row[3] = to(&row[3])));
     }
 
     fn npz(&self, file: &str, change: impl FnOnce(&mut Vec<Array>)) {
@@ -131,6 +131,18 @@ impl Copy {
                 (new_name.to_owned(), Arc::new(Float64Array::from(values)) as ArrayRef)
             });
             RecordBatch::try_from_iter(columns.collect::<Vec<_>>()).unwrap()
+        });
+    }
+
+    /// The first value of a column of whole numbers.
+    fn parquet_number(&self, file: &str, name: &str, to: u32) {
+        self.parquet(file, |batch| {
+            let at = batch.schema().index_of(name).unwrap();
+            let mut values = batch.column(at).as_any().downcast_ref::<UInt32Array>().unwrap().values().to_vec();
+            values[0] = to;
+            let mut columns = batch.columns().to_vec();
+            columns[at] = Arc::new(UInt32Array::from(values));
+            RecordBatch::try_new(batch.schema(), columns).unwrap()
         });
     }
 
@@ -234,6 +246,24 @@ fn times(factor: f64) -> impl Fn(&str) -> String {
     move |field| (field.parse::<f64>().unwrap() * factor).to_string()
 }
 
+/// Another number of a zone or a meta-state.
+fn other(number: &str) -> String {
+    if number == "1" { "2".to_owned() } else { "1".to_owned() }
+}
+
+/// A record of a choice with all its fields.
+fn whole_choice() -> Value {
+    let score = json!({ "log_likelihood": -1.0, "standard_error": 0.1, "squared_error": 0.5 });
+    json!({
+        "sentence": "3 meta-states: the best", "rank": 3, "best_rank": 3, "lambda": 1e-3, "prior": 1.0, "clearness_standard_errors": null,
+        "at_the_limit": false, "folds": 5, "folds_are": "transitions dealt at random", "smoothing": 1e-3,
+        "held_out": {
+            "log_likelihood": -1.0, "uncorrected": -1.0, "selection_bias": 0.0, "standard_error": 0.1, "squared_error": 0.5, "prior": 1.0
+        },
+        "empirical": { "pseudo_counts": 1.0, "held_out": score }, "independent": score, "priors": [{ "prior": 1.0, "held_out": score }]
+    })
+}
+
 fn word(to: &'static str) -> impl Fn(&str) -> String {
     move |_| to.to_owned()
 }
@@ -288,8 +318,9 @@ fn lies_about_a_fit_at_a_given_lambda() {
         ("a ledger of what was not left out", By("ledger"), |c, _| {
             c.set("/ledger", json!([{ "reason": "too rare", "unit": "rows", "count": 1, "weight": 1.0, "examples": [] }]));
         }),
-        ("names of memberships exchanged in states.csv", By("states.csv"), |c, _| c.swap_names("states.csv", 3, 4)),
-        ("names of weight and zone exchanged in states.csv", By("states.csv"), |c, _| c.swap_names("states.csv", 1, 2)),
+        ("names of memberships exchanged in states.csv", By("states.csv"), |c, _| c.swap_names("states.csv", 4, 5)),
+        ("names of weight and meta-state exchanged in states.csv", By("states.csv"), |c, _| c.swap_names("states.csv", 1, 2)),
+        ("names of meta-state and zone exchanged in states.csv", By("states.csv"), |c, _| c.swap_names("states.csv", 2, 3)),
         ("labels exchanged in states.csv", By("states.csv"), |c, _| {
             c.csv("states.csv", |rows| (rows[1][0], rows[2][0]) = (rows[2][0].clone(), rows[1][0].clone()));
         }),
@@ -310,8 +341,8 @@ fn lies_about_a_fit_at_a_given_lambda() {
         ("another mass", By("metastates.csv"), |c, _| c.field("metastates.csv", 2, "mass", times(1.01))),
         ("another stationary law", By("metastates.csv"), |c, _| c.field("metastates.csv", 1, "stationary", times(0.9))),
         ("anchors named destinations", By("metastates.csv"), |c, _| c.swap_names("metastates.csv", 3, 8)),
-        ("all states in one zone", By("hard meta-states"), |c, _| c.zones(|_| "1".to_owned())),
-        ("zones 1 and 2 exchanged", By("hard meta-states"), |c, _| {
+        ("all states in one zone", By("zones"), |c, _| c.zones(|_| "1".to_owned())),
+        ("zones 1 and 2 exchanged", By("zones"), |c, _| {
             c.zones(|z| {
                 if z == "1" {
                     "2".to_owned()
@@ -322,16 +353,18 @@ fn lies_about_a_fit_at_a_given_lambda() {
                 }
             });
         }),
-        ("one state in another zone", By("hard meta-states"), |c, _| {
-            c.field("states.csv", 1, "metastate", |z| if z == "1" { "2".to_owned() } else { "1".to_owned() });
+        ("one state in another zone", By("zones"), |c, _| {
+            c.field("states.csv", 1, "zone", other);
         }),
+        ("one state in another meta-state", By("states.csv"), |c, _| c.field("states.csv", 1, "metastate", other)),
+        ("a meta-state that does not exist", By("states.csv"), |c, _| c.field("states.csv", 1, "metastate", word("9"))),
+        ("another zone in states.parquet", By("states.parquet"), |c, _| c.parquet_number("states.parquet", "zone", 9)),
+        ("another meta-state in states.parquet", By("states.parquet"), |c, _| c.parquet_number("states.parquet", "metastate", 9)),
         ("more inflow of a zone", By("zones.csv"), |c, _| c.field("zones.csv", 1, "inflow", times(1.1))),
         ("another anchor of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(7, 8))),
         ("another destination of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(12, 14))),
         ("inflow and outflow named each other", By("zones.csv"), |c, _| c.swap_names("zones.csv", 3, 4)),
-        ("another leading meta-state of a zone", By("zones.csv"), |c, _| {
-            c.field("zones.csv", 1, "metastate", |m| if m == "1" { "2".to_owned() } else { "1".to_owned() })
-        }),
+        ("another leading meta-state of a zone", By("zones.csv"), |c, _| c.field("zones.csv", 1, "metastate", other)),
         ("columns of U exchanged", By("states.csv"), |c, _| {
             c.npz("factors.npz", |arrays| {
                 arrays.iter_mut().filter(|a| a.shape.len() == 2).for_each(|a| a.data.chunks_mut(3).for_each(|row| row.swap(0, 1)));
@@ -356,10 +389,25 @@ fn lies_about_a_fit_at_a_given_lambda() {
             c.json("summary.json", |s| s["files"]["proof.txt"] = json!(""));
         }),
         ("a choice that nobody made", By("choice"), |c, _| c.set("/choice", json!({ "rank": 3 }))),
+        ("a whole choice that nobody made", By("choice"), |c, _| c.set("/choice", whole_choice())),
         ("a refit that nobody asked for", By("refit"), |c, _| {
             std::fs::copy(c.0.join("factors.npz"), c.0.join("refit.npz")).unwrap();
         }),
         ("draws that nobody made", By("uncertainty"), |c, _| c.set("/uncertainty", json!({ "draws": 1000 }))),
+        ("whole draws that nobody made", By("uncertainty"), |c, _| {
+            c.set(
+                "/uncertainty",
+                json!({
+                    "draws": 1000, "confidence": 0.9, "draws_are": "all", "intervals_are": "narrow", "stability": [1.0, 1.0, 1.0],
+                    "timescale_intervals": [[1.0, null]], "undecided_states": 0
+                }),
+            );
+        }),
+        ("a further field inside the errors", By("summary.json"), |c, _| c.set("/errors/rel_best", json!(0.0))),
+        ("a further field inside an input", By("summary.json"), |c, _| {
+            c.json("summary.json", |s| s["inputs"][0]["licence"] = json!("free"))
+        }),
+        ("no number of states", By("summary.json"), |c, _| c.set("/states", Value::Null)),
         ("fewer seconds", Named("seconds, iterations, rounds, directory"), |c, _| c.set("/seconds/total", json!(0.001))),
         ("another version, whose page is not known", Named("report.html"), |c, _| c.set("/version", json!("0.0.1"))),
         ("the solver's way made smoother", Named("page.json: the solver's way, zones along the path, a rival's zones"), |c, _| {
@@ -447,7 +495,7 @@ fn lies_about_a_choice_its_refit_and_its_bootstrap() {
         }),
         ("lambda of another point", By("choice"), |c, _| c.grow("/choice/lambda", 1.5)),
         ("a random refit", By("refit log_likelihood"), |c, _| c.random_refit()),
-        ("a random refit, its likelihood taken out", By("refit log_likelihood"), |c, _| {
+        ("a random refit, its likelihood taken out", By("refit"), |c, _| {
             c.random_refit();
             c.set("/refit/log_likelihood", Value::Null);
         }),
@@ -488,9 +536,8 @@ fn lies_about_a_choice_its_refit_and_its_bootstrap() {
         ("another sentence on the page", By("page.json"), |c, _| {
             c.json("page.json", |page| page["path"]["sentence"] = json!("9 meta-states"))
         }),
-        ("one state in another zone", By("hard meta-states"), |c, _| {
-            c.field("states.csv", 1, "metastate", |z| if z == "1" { "2".into() } else { "1".into() })
-        }),
+        ("one state in another zone", By("zones"), |c, _| c.field("states.csv", 1, "zone", other)),
+        ("one state in another meta-state", By("states.csv"), |c, _| c.field("states.csv", 1, "metastate", other)),
     ];
     all(&place, "free", lies);
 }
@@ -563,8 +610,8 @@ fn lies_about_zones_on_a_map() {
     let more = ["--min-share", "0.003", "--lambda-ratio", "0.4", "--clusters", "3", "--gap", "0.05", "--out", "city"];
     place.expect(0, &[&["fit", "trips.parquet"][..], &columns, &more].concat());
     let lies: &[Lie] = &[
-        ("all states in one zone", By("hard meta-states"), |c, _| c.zones(|_| "1".to_owned())),
-        ("zones 1 and 2 exchanged", By("hard meta-states"), |c, _| {
+        ("all states in one zone", By("zones"), |c, _| c.zones(|_| "1".to_owned())),
+        ("zones 1 and 2 exchanged", By("zones"), |c, _| {
             c.zones(|z| {
                 if z == "1" {
                     "2".to_owned()
@@ -575,10 +622,14 @@ fn lies_about_zones_on_a_map() {
                 }
             });
         }),
-        ("zones by the label's last digit", By("hard meta-states"), |c, _| {
-            c.csv("states.csv", |rows| rows.iter_mut().skip(1).enumerate().for_each(|(k, row)| row[2] = (k % 3 + 1).to_string()));
+        ("zones by the label's last digit", By("zones"), |c, _| {
+            c.csv("states.csv", |rows| rows.iter_mut().skip(1).enumerate().for_each(|(k, row)| row[3] = (k % 3 + 1).to_string()));
         }),
-        ("a zone that does not exist", By("hard meta-states"), |c, _| c.field("states.csv", 1, "metastate", word("9"))),
+        ("a zone that does not exist", By("zones"), |c, _| c.field("states.csv", 1, "zone", word("9"))),
+        ("one state in another meta-state", By("states.csv"), |c, _| c.field("states.csv", 1, "metastate", other)),
+        ("zones told as meta-states", By("states.csv"), |c, _| {
+            c.csv("states.csv", |rows| rows[1..].iter_mut().for_each(|row| row[2] = row[3].clone()))
+        }),
         ("another place of a state", By("states.csv"), |c, _| c.field("states.csv", 1, "lon", times(1.001))),
         ("longitude and latitude named each other", By("states.csv"), |c, _| {
             c.csv("states.csv", |rows| {
@@ -586,13 +637,17 @@ fn lies_about_zones_on_a_map() {
                 rows[0].swap(n - 2, n - 1);
             });
         }),
-        ("another zone in states.parquet", By("states.parquet"), |c, _| c.parquet_column("states.parquet", "lat", 1.1, "lat")),
+        ("another latitude in states.parquet", By("states.parquet"), |c, _| c.parquet_column("states.parquet", "lat", 1.1, "lat")),
         ("less outflow in zones.csv", By("zones.csv"), |c, _| c.field("zones.csv", 2, "outflow", times(0.5))),
         ("a larger zone in zones.csv", By("zones.csv"), |c, _| c.field("zones.csv", 2, "size", word("99"))),
         ("another share in zones.csv", By("zones.csv"), |c, _| c.field("zones.csv", 2, "share_1", times(1.1))),
         ("another property in zones.geojson", By("zones.geojson"), |c, _| {
             c.json("zones.geojson", |m| m["features"][0]["properties"]["inflow"] = json!(0.5))
         }),
+        ("another meta-state of a zone in zones.geojson", By("zones.geojson"), |c, _| {
+            c.json("zones.geojson", |m| m["features"][0]["properties"]["metastate"] = json!(99))
+        }),
+        ("another meta-state of a zone in zones.parquet", By("zones.parquet"), |c, _| c.parquet_number("zones.parquet", "metastate", 99)),
         ("a further property in zones.geojson", By("zones.geojson"), |c, _| {
             c.json("zones.geojson", |m| m["features"][0]["properties"]["name"] = json!("Centre"))
         }),
@@ -618,11 +673,11 @@ fn lies_about_zones_on_a_map() {
         ("another name in zones.parquet", By("zones.parquet"), |c, _| c.parquet_column("zones.parquet", "mass", 1.0, "weight")),
         ("shapes turned round in zones.parquet", By("zones.parquet"), |c, _| {
             c.parquet("zones.parquet", |batch| {
-                let shapes = batch.column(6).as_any().downcast_ref::<arrow::array::BinaryArray>().unwrap();
+                let shapes = batch.column(7).as_any().downcast_ref::<arrow::array::BinaryArray>().unwrap();
                 let turned: Vec<Vec<u8>> = (0..batch.num_rows()).rev().map(|k| shapes.value(k).to_vec()).collect();
                 let turned: ArrayRef = Arc::new(arrow::array::BinaryArray::from_iter_values(&turned));
                 let mut columns = batch.columns().to_vec();
-                columns[6] = turned;
+                columns[7] = turned;
                 RecordBatch::try_new(batch.schema(), columns).unwrap()
             });
         }),
@@ -654,7 +709,7 @@ fn lies_about_a_least_squares_refit() {
     place.expect(0, &[&fit[..], &["--truth", "chain/U.npy,chain/V.npy", "--out", "squares"]].concat());
     let lies: &[Lie] = &[
         ("a random refit", By("refit fidelity"), |c, _| c.random_refit()),
-        ("a random refit, its fidelity taken out", By("refit fidelity"), |c, _| {
+        ("a random refit, its fidelity taken out", By("refit"), |c, _| {
             c.random_refit();
             c.set("/refit/fidelity", Value::Null);
         }),
@@ -670,8 +725,18 @@ fn lies_about_a_least_squares_refit() {
         ("a refit that is not stochastic", By("refit.npz"), |c, _| c.npz("refit.npz", |arrays| arrays[0].data[0] += 0.1)),
         ("a lower fidelity of the refit", By("refit fidelity"), |c, _| c.grow("/refit/fidelity", 0.9)),
         ("another kind of refit", By("refit"), |c, _| c.set("/refit/kind", json!("likelihood"))),
-        ("another kind of refit in record, settings and command", By("refit log_likelihood"), |c, _| {
+        ("another kind of refit in record, settings and command", By("refit"), |c, _| {
             c.set("/refit/kind", json!("likelihood"));
+            c.set("/settings/fit/refit", json!("likelihood"));
+            c.json("summary.json", |s| s["command"] = s["command"].as_str().unwrap().replace("least-squares", "likelihood").into());
+        }),
+        ("another kind of refit, with a whole record, in settings and command", By("refit log_likelihood"), |c, _| {
+            c.json("summary.json", |s| {
+                s["refit"] = json!({
+                    "kind": "likelihood", "rank": s["refit"]["rank"], "prior": 1.0, "start": "spectral", "tried": [], "log_likelihood": -1.0,
+                    "penalised": -1.0, "passes": 10, "converged": true, "rel_re": s["refit"]["rel_re"]
+                });
+            });
             c.set("/settings/fit/refit", json!("likelihood"));
             c.json("summary.json", |s| s["command"] = s["command"].as_str().unwrap().replace("least-squares", "likelihood").into());
         }),

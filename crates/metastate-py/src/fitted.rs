@@ -42,7 +42,7 @@ impl Fitted {
             out.set_item("refit_V", matrix(py, &x.v)?)?;
         }
         out.set_item("xi", PyArray1::from_slice(py, chain.xi()))?;
-        out.set_item("metastate", PyArray1::from_vec(py, s.model.zones.labels.iter().map(|l| i64::from(*l)).collect()))?;
+        out.set_item("zone", PyArray1::from_vec(py, s.model.zones.labels.iter().map(|l| i64::from(*l)).collect()))?;
         out.set_item("labels", labels(py, chain.index().labels())?)?;
         if let Some(places) = &s.loaded.coordinates {
             out.set_item("lon", PyArray1::from_vec(py, places.iter().map(|p| p.0).collect()))?;
@@ -125,8 +125,8 @@ pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py
         out.set_item("refit_V", matrix(py, &x.v)?)?;
     }
     out.set_item("xi", PyArray1::from_slice(py, &result.xi))?;
-    let zones = result.numbers("metastate").map_err(told)?;
-    out.set_item("metastate", PyArray1::from_vec(py, zones.into_iter().map(|z| z as i64 - 1).collect()))?;
+    let zones = result.numbers("zone").map_err(told)?;
+    out.set_item("zone", PyArray1::from_vec(py, zones.into_iter().map(|z| z as i64 - 1).collect()))?;
     let names = result.column("label").map_err(told)?;
     out.set_item("labels", labels(py, names.iter().map(|n| Label::from(n.as_str())))?)?;
     if let (Ok(lon), Ok(lat)) = (result.numbers("lon"), result.numbers("lat")) {

@@ -89,7 +89,7 @@ def test_pictures(result, city):
 
 def test_pandas(city, result):
     frame = city.to_pandas()
-    assert list(frame.columns[:2]) == ["weight", "metastate"] and {"lon", "lat"} <= set(frame.columns)
+    assert list(frame.columns[:3]) == ["weight", "metastate", "zone"] and {"lon", "lat"} <= set(frame.columns)
     assert np.allclose(frame.filter(like="membership_").sum(axis=1), 1) and frame["metastate"].min() == 1
     assert result.table("ranks.csv")["model"][0] == 1 and result.table("nothing.csv") is None
 

@@ -4,14 +4,35 @@
 use std::fmt::Write;
 
 use crate::map::escaped;
+use crate::sheet::{Area, INK, Sheet, TICK_BESIDE, TO_BASE_LINE};
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 360.0;
-const LEFT: f64 = 82.0;
-const RIGHT: f64 = 62.0;
-const TOP: f64 = 36.0;
-const BOTTOM: f64 = 52.0;
+/// Room at the right is for the ticks of the second axis.
+const SHEET: Sheet = Sheet { width: 640.0, height: 360.0, left: 82.0, right: 62.0, top: 36.0, bottom: 52.0, name_from_left: 18.0 };
+/// Colours of the line, of the point that is pointed out, and of the second axis.
+const FIRST: &str = "#0072b2";
+const MARKED: &str = "#d55e00";
 const SECOND: &str = "#b97f00";
+
+/// Empty room at both ends of an axis, as a share of what it shows: little beside a line, more beside bars, which are wide.
+const ROOM_OF_LINES: f64 = 0.02;
+const ROOM_OF_BARS: f64 = 0.06;
+const ROOM_ABOVE: f64 = 0.06;
+/// Up to this number of points each is marked; more would hide the line.
+const MOST_MARKS: usize = 60;
+/// A bar fills this share of its place and is never wider than so many pixels.
+const BAR_SHARE: f64 = 0.6;
+const WIDEST_BAR: f64 = 40.0;
+/// From the right edge of the sheet to the name of the second axis.
+const NAME_FROM_RIGHT: f64 = 14.0;
+/// Half the width of the strokes at the ends of an interval.
+const HALF_STROKE: f64 = 4.0;
+
+/// An axis of so many decades has ticks at powers of ten, and shows at most so many of them.
+const DECADES: f64 = 2.0;
+const MOST_DECADES: f64 = 7.0;
+/// A shorter one has about so many steps between ticks, and never more ticks than fit.
+const STEPS: f64 = 5.0;
+const MOST_TICKS: usize = 20;
 
 /// One axis.
 #[derive(Debug, Clone, Copy)]
@@ -68,8 +89,8 @@ impl Scale {
     /// Round numbers, four to eight of them.
     pub(crate) fn ticks(&self) -> Vec<f64> {
         let span = self.high - self.low;
-        if self.log && span >= 2.0 {
-            let every = (span / 7.0).ceil().max(1.0) as i32;
+        if self.log && span >= DECADES {
+            let every = (span / MOST_DECADES).ceil().max(1.0) as i32;
             return (self.low.ceil() as i32..=self.high.floor() as i32).filter(|e| e % every == 0).map(|e| 10f64.powi(e)).collect();
         }
         if self.log {
@@ -82,11 +103,11 @@ impl Scale {
         }
         // A logarithmic axis shorter than that is nearly linear: round numbers of the values themselves.
         let (low, high) = if self.log { (10f64.powf(self.low), 10f64.powf(self.high)) } else { (self.low, self.high) };
-        let raw = (high - low) / 5.0;
+        let raw = (high - low) / STEPS;
         let power = 10f64.powf(raw.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= raw).unwrap_or(10.0 * power);
         let first = (low / step).ceil() as i64;
-        (first..).map(|k| k as f64 * step).take_while(|t| *t <= high).take(20).collect()
+        (first..).map(|k| k as f64 * step).take_while(|t| *t <= high).take(MOST_TICKS).collect()
     }
 }
 
@@ -99,105 +120,98 @@ pub(crate) fn tick(x: f64) -> String {
 impl Chart<'_> {
     /// The whole picture; `None` when there is nothing to show.
     pub fn svg(&self) -> Option<String> {
-        let (x0, x1, y0, y1) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP);
-        let sx = Scale::new(self.points.iter().map(|p| p.0), self.x.log, x0, x1, if self.line { 0.02 } else { 0.06 })?;
+        let Area { x0, x1, y0, y1 } = SHEET.area();
+        let room = if self.line { ROOM_OF_LINES } else { ROOM_OF_BARS };
+        let sx = Scale::new(self.points.iter().map(|p| p.0), self.x.log, x0, x1, room)?;
         let ends = self.points.iter().flat_map(|p| [p.1 - p.2, p.1 + p.2]).chain(self.spans.iter().flat_map(|p| [p.1, p.2]));
-        let sy = Scale::new(ends, self.y.log, y0, y1, 0.06)?;
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n\
-             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{0}</text>\n",
-            escaped(self.title)
-        );
-        for t in sx.ticks() {
-            let x = sx.at(t);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x:.1} {y0}V{y1}\" stroke=\"#e4e4e4\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                y0 + 16.0,
-                tick(t)
-            );
+        let sy = Scale::new(ends, self.y.log, y0, y1, ROOM_ABOVE)?;
+        let mut out = SHEET.begin(self.title);
+        SHEET.axes(&mut out, (&sx, &sy), self.x.name, self.y.name);
+        self.draw_steps(&mut out, &sx);
+        if self.line {
+            self.draw_line(&mut out, &sx, &sy);
         }
-        for t in sy.ticks() {
-            let y = sy.at(t);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x0} {y:.1}H{x1}\" stroke=\"#e4e4e4\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                x0 - 6.0,
-                y + 4.0,
-                tick(t)
-            );
+        self.draw_points(&mut out, &sx, &sy);
+        self.draw_spans(&mut out, &sx, &sy);
+        Some(out + "</svg>\n")
+    }
+
+    /// Whether a point has a place on these axes.
+    fn usable(&self, p: &(f64, f64, f64)) -> bool {
+        p.0.is_finite() && p.1.is_finite() && (!self.y.log || p.1 > 0.0) && (!self.x.log || p.0 > 0.0)
+    }
+
+    /// The second quantity with its own axis at the right.
+    fn draw_steps(&self, out: &mut String, sx: &Scale) {
+        let Area { x1, y0, y1, .. } = SHEET.area();
+        let Some((name, steps)) = self.steps else { return };
+        let Some(sr) = Scale::new(steps.iter().map(|p| p.1).chain([0.0]), false, y0, y1, 0.0) else { return };
+        // Writing to a String cannot fail.
+        let mut path = String::new();
+        for (k, (x, y)) in steps.iter().enumerate() {
+            let _ = if k == 0 {
+                write!(path, "M{:.1} {:.1}", sx.at(*x), sr.at(*y))
+            } else {
+                write!(path, "H{:.1}V{:.1}", sx.at(*x), sr.at(*y))
+            };
+        }
+        let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"{SECOND}\" stroke-dasharray=\"4 3\"/>");
+        for t in sr.ticks() {
+            let (x, y) = (x1 + TICK_BESIDE, sr.at(t) + TO_BASE_LINE);
+            let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{SECOND}\">{}</text>", tick(t));
         }
         let _ = writeln!(
             out,
-            "<path d=\"M{x0} {y1}V{y0}H{x1}\" stroke=\"#333\" fill=\"none\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text transform=\"translate(18 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            0.5 * (x0 + x1),
-            HEIGHT - 14.0,
-            escaped(self.x.name),
+            "<text transform=\"translate({:.1} {:.1}) rotate(90)\" text-anchor=\"middle\" fill=\"{SECOND}\">{}</text>",
+            SHEET.width - NAME_FROM_RIGHT,
             0.5 * (y0 + y1),
-            escaped(self.y.name)
+            escaped(name)
         );
-        if let Some((name, steps)) = self.steps
-            && let Some(sr) = Scale::new(steps.iter().map(|p| p.1).chain([0.0]), false, y0, y1, 0.0)
-        {
-            let mut path = String::new();
-            for (k, (x, y)) in steps.iter().enumerate() {
-                let _ = if k == 0 {
-                    write!(path, "M{:.1} {:.1}", sx.at(*x), sr.at(*y))
-                } else {
-                    write!(path, "H{:.1}V{:.1}", sx.at(*x), sr.at(*y))
-                };
-            }
-            let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"{SECOND}\" stroke-dasharray=\"4 3\"/>");
-            for t in sr.ticks() {
-                let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{SECOND}\">{}</text>", x1 + 6.0, sr.at(t) + 4.0, tick(t));
-            }
-            let _ = writeln!(
-                out,
-                "<text transform=\"translate({:.1} {:.1}) rotate(90)\" text-anchor=\"middle\" fill=\"{SECOND}\">{}</text>",
-                WIDTH - 14.0,
-                0.5 * (y0 + y1),
-                escaped(name)
-            );
-        }
-        let usable = |p: &&(f64, f64, f64)| p.0.is_finite() && p.1.is_finite() && (!self.y.log || p.1 > 0.0) && (!self.x.log || p.0 > 0.0);
-        if self.line {
-            let places: Vec<String> = self.points.iter().filter(usable).map(|p| format!("{:.1},{:.1}", sx.at(p.0), sy.at(p.1))).collect();
-            let _ = writeln!(
-                out,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.8\" stroke-linejoin=\"round\"/>",
-                places.join(" ")
-            );
-        }
-        let few = self.points.len() <= 60;
-        for (k, p) in self.points.iter().enumerate().filter(|(_, p)| usable(p)) {
+    }
+
+    fn draw_line(&self, out: &mut String, sx: &Scale, sy: &Scale) {
+        let usable = self.points.iter().filter(|p| self.usable(p));
+        let places: Vec<String> = usable.map(|p| format!("{:.1},{:.1}", sx.at(p.0), sy.at(p.1))).collect();
+        let _ = writeln!(
+            out,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{FIRST}\" stroke-width=\"1.8\" stroke-linejoin=\"round\"/>",
+            places.join(" ")
+        );
+    }
+
+    /// Marks on the line, or bars down to the axis, with their bars of error.
+    fn draw_points(&self, out: &mut String, sx: &Scale, sy: &Scale) {
+        let Area { x0, x1, y0, .. } = SHEET.area();
+        let few = self.points.len() <= MOST_MARKS;
+        for (k, p) in self.points.iter().enumerate().filter(|(_, p)| self.usable(p)) {
             let (x, y) = (sx.at(p.0), sy.at(p.1));
             if !self.line {
-                let _ = writeln!(
-                    out,
-                    "<path d=\"M{x:.1} {y0}V{y:.1}\" stroke=\"#0072b2\" stroke-width=\"{:.1}\"/>",
-                    (0.6 * (x1 - x0) / self.points.len() as f64).min(40.0)
-                );
+                let wide = (BAR_SHARE * (x1 - x0) / self.points.len() as f64).min(WIDEST_BAR);
+                let _ = writeln!(out, "<path d=\"M{x:.1} {y0}V{y:.1}\" stroke=\"{FIRST}\" stroke-width=\"{wide:.1}\"/>");
             }
             if p.2 > 0.0 {
                 let low = if self.y.log && p.1 <= p.2 { y0 } else { sy.at(p.1 - p.2) };
-                let _ = writeln!(out, "<path d=\"M{x:.1} {low:.1}V{:.1}\" stroke=\"#333\"/>", sy.at(p.1 + p.2));
+                let _ = writeln!(out, "<path d=\"M{x:.1} {low:.1}V{:.1}\" stroke=\"{INK}\"/>", sy.at(p.1 + p.2));
             }
             if self.line && few {
-                let (radius, fill) = if self.marked == Some(k) { (5.5, "#d55e00") } else { (3.0, "#0072b2") };
+                let (radius, fill) = if self.marked == Some(k) { (5.5, MARKED) } else { (3.0, FIRST) };
                 let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{fill}\"/>");
             }
         }
-        // An end that lies beyond the picture (infinite) is drawn to its edge.
-        let clipped = |y: f64| if y.is_finite() && (!self.y.log || y > 0.0) { sy.at(y) } else { y1 };
+    }
+
+    /// Intervals. An end that lies beyond the picture (infinite) is drawn to its edge.
+    fn draw_spans(&self, out: &mut String, sx: &Scale, sy: &Scale) {
+        let clipped = |y: f64| if y.is_finite() && (!self.y.log || y > 0.0) { sy.at(y) } else { SHEET.area().y1 };
         for &(x, low, high) in self.spans {
             let (x, low, high) = (sx.at(x), clipped(low), clipped(high));
             let _ = writeln!(
                 out,
-                "<path d=\"M{x:.1} {low:.1}V{high:.1}M{0:.1} {low:.1}h8M{0:.1} {high:.1}h8\" stroke=\"#333\" fill=\"none\"/>",
-                x - 4.0
+                "<path d=\"M{x:.1} {low:.1}V{high:.1}M{0:.1} {low:.1}h{1}M{0:.1} {high:.1}h{1}\" stroke=\"{INK}\" fill=\"none\"/>",
+                x - HALF_STROKE,
+                2.0 * HALF_STROKE
             );
         }
-        Some(out + "</svg>\n")
     }
 }
 

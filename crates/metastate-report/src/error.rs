@@ -26,6 +26,19 @@ pub enum Error {
         /// "ends too early", ...
         what: String,
     },
+    /// The folder has the layout of another version.
+    #[error(
+        "{} is of the layout `{found}`, and this version reads `{}`; fit again with this version{}",
+        .path.display(), crate::SCHEMA, if .command.is_empty() { String::new() } else { format!(": {command}") }
+    )]
+    OtherSchema {
+        /// `summary.json`.
+        path: PathBuf,
+        /// The layout that it names.
+        found: String,
+        /// The command that made it; empty where it names none.
+        command: String,
+    },
     /// Text cannot be drawn.
     #[error(
         "no font was found on this machine, so plots cannot be drawn as PNG; install one (Debian: fonts-dejavu-core), or use the SVG files"

@@ -2,15 +2,20 @@
 
 use std::fmt::Write;
 
-use crate::chart::{Scale, tick};
+use crate::chart::Scale;
 use crate::map::{COLOURS, escaped};
+use crate::sheet::{Area, Sheet, TO_BASE_LINE};
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = 150.0;
-const TOP: f64 = 36.0;
-const BOTTOM: f64 = 52.0;
+/// Room at the right is for the legend.
+const SHEET: Sheet = Sheet { width: 640.0, height: 400.0, left: 76.0, right: 150.0, top: 36.0, bottom: 52.0, name_from_left: 16.0 };
+/// Empty room at both ends of an axis, as a share of what it shows.
+const ROOM_BESIDE: f64 = 0.04;
+const ROOM_ABOVE: f64 = 0.05;
+/// The legend: below the top of the axes, from line to line, from the axes to the stroke and to the name.
+const LEGEND_TOP: f64 = 8.0;
+const LEGEND_LINE: f64 = 18.0;
+const LEGEND_STROKE: f64 = 10.0;
+const LEGEND_NAME: f64 = 33.0;
 
 /// One series of a figure.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,80 +48,63 @@ pub struct Figure {
 impl Figure {
     /// The whole picture; `None` when there is nothing to show.
     pub fn svg(&self) -> Option<String> {
-        let (x0, x1, y0, y1) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP);
+        let Area { x0, x1, y0, y1 } = SHEET.area();
         let places = || {
             self.series
                 .iter()
                 .flat_map(|s| s.line.iter().chain(&s.points).copied().chain(s.bars.iter().flat_map(|b| [(b.0, b.1), (b.0, b.2)])))
         };
-        let sx = Scale::new(places().map(|p| p.0), true, x0, x1, 0.04)?;
-        let sy = Scale::new(places().map(|p| p.1), true, y0, y1, 0.05)?;
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n\
-             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{0}</text>\n",
-            escaped(&self.title)
-        );
-        for t in sx.ticks() {
-            let x = sx.at(t);
-            let label = tick(t);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x:.1} {y0}V{y1}\" stroke=\"#e4e4e4\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-                y0 + 16.0
-            );
-        }
-        for t in sy.ticks() {
-            let y = sy.at(t);
-            let label = tick(t);
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x0} {y:.1}H{x1}\" stroke=\"#e4e4e4\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-                x0 - 6.0,
-                y + 4.0
-            );
-        }
-        let _ = writeln!(
-            out,
-            "<path d=\"M{x0} {y1}V{y0}H{x1}\" stroke=\"#333\" fill=\"none\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text transform=\"translate(16 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            0.5 * (x0 + x1),
-            HEIGHT - 14.0,
-            escaped(&self.x),
-            0.5 * (y0 + y1),
-            escaped(&self.y)
-        );
+        let sx = Scale::new(places().map(|p| p.0), true, x0, x1, ROOM_BESIDE)?;
+        let sy = Scale::new(places().map(|p| p.1), true, y0, y1, ROOM_ABOVE)?;
+        let mut out = SHEET.begin(&self.title);
+        SHEET.axes(&mut out, (&sx, &sy), &self.x, &self.y);
         for (k, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[k % COLOURS.len()];
-            let shown = |p: &&(f64, f64)| p.0 > 0.0 && p.1 > 0.0 && p.0.is_finite() && p.1.is_finite();
-            for (x, low, high) in series.bars.iter().filter(|b| b.0 > 0.0 && b.1 > 0.0 && b.2.is_finite()) {
-                let _ = writeln!(
-                    out,
-                    "<path d=\"M{0:.1} {1:.1}V{2:.1}\" stroke=\"#999\" stroke-width=\"5\" stroke-opacity=\".55\"/>",
-                    sx.at(*x),
-                    sy.at(*low),
-                    sy.at(*high)
-                );
-            }
-            let line: Vec<String> = series.line.iter().filter(shown).map(|p| format!("{:.1},{:.1}", sx.at(p.0), sy.at(p.1))).collect();
-            if line.len() > 1 {
-                let dash = if series.dashed { " stroke-dasharray=\"5 4\"" } else { "" };
-                let _ =
-                    writeln!(out, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dash}/>", line.join(" "));
-            }
-            for p in series.points.iter().filter(shown) {
-                let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.6\" fill=\"{colour}\"/>", sx.at(p.0), sy.at(p.1));
-            }
-            let y = TOP + 8.0 + 18.0 * k as f64;
-            let dash = if series.dashed { " stroke-dasharray=\"5 4\"" } else { "" };
-            let _ = writeln!(
-                out,
-                "<path d=\"M{:.1} {y:.1}h18\" stroke=\"{colour}\" stroke-width=\"2.4\"{dash}/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                x1 + 10.0,
-                x1 + 33.0,
-                y + 4.0,
-                escaped(&series.name)
-            );
+            series.draw(&mut out, &sx, &sy, k);
+            series.draw_legend(&mut out, k);
         }
         Some(out + "</svg>\n")
+    }
+}
+
+impl Series {
+    fn dash(&self) -> &'static str {
+        if self.dashed { " stroke-dasharray=\"5 4\"" } else { "" }
+    }
+
+    /// Bars of error, then the line, then the points; what has no place on logarithmic axes is left out.
+    fn draw(&self, out: &mut String, sx: &Scale, sy: &Scale, k: usize) {
+        let (colour, dash) = (COLOURS[k % COLOURS.len()], self.dash());
+        let shown = |p: &&(f64, f64)| p.0 > 0.0 && p.1 > 0.0 && p.0.is_finite() && p.1.is_finite();
+        // Writing to a String cannot fail.
+        for (x, low, high) in self.bars.iter().filter(|b| b.0 > 0.0 && b.1 > 0.0 && b.2.is_finite()) {
+            let _ = writeln!(
+                out,
+                "<path d=\"M{0:.1} {1:.1}V{2:.1}\" stroke=\"#999\" stroke-width=\"5\" stroke-opacity=\".55\"/>",
+                sx.at(*x),
+                sy.at(*low),
+                sy.at(*high)
+            );
+        }
+        let line: Vec<String> = self.line.iter().filter(shown).map(|p| format!("{:.1},{:.1}", sx.at(p.0), sy.at(p.1))).collect();
+        if line.len() > 1 {
+            let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dash}/>", line.join(" "));
+        }
+        for p in self.points.iter().filter(shown) {
+            let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.6\" fill=\"{colour}\"/>", sx.at(p.0), sy.at(p.1));
+        }
+    }
+
+    fn draw_legend(&self, out: &mut String, k: usize) {
+        let (colour, dash, right) = (COLOURS[k % COLOURS.len()], self.dash(), SHEET.area().x1);
+        let y = SHEET.top + LEGEND_TOP + LEGEND_LINE * k as f64;
+        let _ = writeln!(
+            out,
+            "<path d=\"M{:.1} {y:.1}h18\" stroke=\"{colour}\" stroke-width=\"2.4\"{dash}/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            right + LEGEND_STROKE,
+            right + LEGEND_NAME,
+            y + TO_BASE_LINE,
+            escaped(&self.name)
+        );
     }
 }
 

@@ -18,6 +18,7 @@ mod parquet_table;
 mod plots;
 mod png;
 mod result;
+mod sheet;
 mod summary;
 mod tables;
 mod zones;
@@ -32,7 +33,11 @@ pub use forecast::{
 pub use load::{Loaded, load, load_extras};
 pub use map::{bar_chart, zone_map};
 pub use png::Painter;
-pub use result::{FitResult, Zones, pictures, remake, write};
-pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
+pub use result::{FitResult, LargestMembership, pictures, remake, write};
+pub use summary::{
+    BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, LeastSquaresRecord, LedgerRecord,
+    LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord, StatusWord, Summary, TriedStart,
+    UncertaintyRecord, summary_schema,
+};
 pub use tables::{csv_field, number, parse_csv};
 pub use zones::ZoneSet;

@@ -9,7 +9,7 @@ use crate::error::{Result, damaged, reading};
 use crate::hash;
 use crate::npz::{Array, read_npz};
 use crate::page::Extras;
-use crate::summary::{SCHEMA, Summary};
+use crate::summary::Summary;
 use crate::tables::parse_csv;
 
 /// A result as its files tell it.
@@ -37,12 +37,7 @@ pub struct Loaded {
 
 /// Reads all files of a result.
 pub fn load(folder: &Path) -> Result<Loaded> {
-    let path = folder.join("summary.json");
-    let text = std::fs::read_to_string(&path).map_err(reading(&path))?;
-    let summary: Summary = serde_json::from_str(&text).map_err(|e| damaged(&path, format!("is no summary of a result ({e})")))?;
-    if summary.schema != SCHEMA {
-        return Err(damaged(&path, format!("has the schema `{}`; this version reads `{SCHEMA}`", summary.schema)));
-    }
+    let summary = Summary::read(folder)?;
     let [u, v, xi] = arrays(&folder.join("factors.npz"), ["U", "V", "xi"])?;
     let [a, b, mu, left, right, excess] = arrays(&folder.join("certificate.npz"), ["a", "b", "mu", "left", "right", "excess"])?;
     let matrix = |array: Array, file: &str| {

@@ -11,6 +11,25 @@ pub(crate) const COLOURS: [&str; 16] = [
 ];
 /// Width of a picture.
 const WIDTH: f64 = 560.0;
+/// Room for the title above a map.
+const TITLE: f64 = 30.0;
+/// A map is never more than so many times as high as it is wide.
+const TALLEST: f64 = 4.0;
+/// Cells of empty room around the zones.
+const MARGIN: i64 = 2;
+/// No more than this share of the corners is left out at each side, whatever is asked for.
+const MOST_CUT: f64 = 0.4;
+/// Degrees of longitude are never drawn narrower than this share of their length at the equator: a map reaches no pole.
+const NARROWEST: f64 = 0.05;
+/// The bars: room for the title, from bar to bar, where they begin, and the lengths of the smallest and of what is added for the largest.
+const BARS_TOP: f64 = 34.0;
+const BAR_STEP: f64 = 24.0;
+const BAR_LEFT: f64 = 160.0;
+const BAR_LEAST: f64 = 20.0;
+const BAR_MORE: f64 = 240.0;
+/// From the upper edge of a bar to the base line of the text beside it, and from its end to the number.
+const BAR_TEXT: f64 = 14.0;
+const BAR_GAP: f64 = 6.0;
 
 /// A text inside SVG.
 pub(crate) fn escaped(text: &str) -> String {
@@ -23,29 +42,29 @@ pub fn zone_map(title: &str, zones: &[Vec<Polygon>], side: f64, within: f64) -> 
     let corners = || zones.iter().flatten().flat_map(|p| &p.outer);
     let range = |mut values: Vec<i64>| {
         values.sort_unstable();
-        let cut = (within.clamp(0.0, 0.4) * values.len() as f64) as usize;
+        let cut = (within.clamp(0.0, MOST_CUT) * values.len() as f64) as usize;
         match values[..] {
             [] => (0, 1),
-            _ => (values[cut] - 2, values[values.len() - 1 - cut] + 2),
+            _ => (values[cut] - MARGIN, values[values.len() - 1 - cut] + MARGIN),
         }
     };
     let ((west, east), (south, north)) = (range(corners().map(|c| c.0).collect()), range(corners().map(|c| c.1).collect()));
     // Degrees of longitude are shorter away from the equator.
-    let narrow = ((south + north) as f64 / 2.0 * side).to_radians().cos().abs().max(0.05);
+    let narrow = ((south + north) as f64 / 2.0 * side).to_radians().cos().abs().max(NARROWEST);
     let scale = WIDTH / ((east - west) as f64 * narrow);
-    let height = ((north - south) as f64 * scale).min(4.0 * WIDTH);
+    let height = ((north - south) as f64 * scale).min(TALLEST * WIDTH);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {:.0}\" width=\"{WIDTH:.0}\" height=\"{:.0}\" role=\"img\">\n<title>{}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        height + 30.0,
-        height + 30.0,
+        height + TITLE,
+        height + TITLE,
         escaped(title)
     );
     for (z, polygons) in zones.iter().enumerate() {
         let mut path = String::new();
         for ring in polygons.iter().flat_map(|p| std::iter::once(&p.outer).chain(&p.holes)) {
             for (k, &(x, y)) in ring.iter().enumerate() {
-                let (x, y) = ((x - west) as f64 * narrow * scale, 30.0 + (north - y) as f64 * scale);
+                let (x, y) = ((x - west) as f64 * narrow * scale, TITLE + (north - y) as f64 * scale);
                 let _ = write!(path, "{}{x:.1} {y:.1}", if k == 0 { "M" } else { "L" });
             }
             path.push('Z');
@@ -71,23 +90,23 @@ pub fn bar_chart(title: &str, bars: &[(String, f64, bool)]) -> String {
     let finite = || bars.iter().map(|b| b.1).filter(|x| x.is_finite());
     let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
     let span = if high > low { high - low } else { 1.0 };
-    let height = 40.0 + 24.0 * bars.len() as f64;
+    let height = BARS_TOP + BAR_GAP + BAR_STEP * bars.len() as f64;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" width=\"{WIDTH:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n\
          <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"8\" y=\"20\" font-size=\"15\">{0}</text>\n",
         escaped(title)
     );
     for (k, (name, value, ours)) in bars.iter().enumerate() {
-        let y = 34.0 + 24.0 * k as f64;
-        let length = if value.is_finite() { 20.0 + 240.0 * (value - low) / span } else { 0.0 };
+        let y = BARS_TOP + BAR_STEP * k as f64;
+        let length = if value.is_finite() { BAR_LEAST + BAR_MORE * (value - low) / span } else { 0.0 };
         let _ = writeln!(
             out,
-            "<text x=\"8\" y=\"{:.0}\">{}</text><rect x=\"160\" y=\"{y:.0}\" width=\"{length:.1}\" height=\"18\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.0}\">{value:.4}</text>",
-            y + 14.0,
+            "<text x=\"8\" y=\"{:.0}\">{}</text><rect x=\"{BAR_LEFT}\" y=\"{y:.0}\" width=\"{length:.1}\" height=\"18\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.0}\">{value:.4}</text>",
+            y + BAR_TEXT,
             escaped(name),
             if *ours { "#0072b2" } else { "#bbbbbb" },
-            166.0 + length,
-            y + 14.0
+            BAR_LEFT + BAR_GAP + length,
+            y + BAR_TEXT
         );
     }
     out + "</svg>\n"

@@ -16,6 +16,14 @@ const OUTSIDE: f64 = 0.025;
 /// Bins a side of a still picture: each is an element of its own in the file.
 const MOST_CELLS: usize = 80;
 
+/// The least gap that is drawn: smaller ones are rounding.
+const LEAST_GAP: f64 = 1e-15;
+/// The pictures of the matrices: side of each, where they begin, and the decades from white to blue.
+const MATRIX_SIDE: f64 = 300.0;
+const MATRIX_TOP: f64 = 32.0;
+const MATRIX_LEFT: [f64; 2] = [10.0, 330.0];
+const DECADES: f64 = 5.0;
+
 /// File names and pictures.
 pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String, String)> {
     let mut plots = Vec::new();
@@ -58,7 +66,7 @@ fn path(extras: &Extras) -> Option<String> {
 
 fn convergence(extras: &Extras) -> Option<String> {
     let seen = || extras.trace.iter().filter_map(|t| t.objective.map(|f| (t, f)));
-    let points: Vec<(f64, f64, f64)> = seen().map(|(t, f)| (t.t, ((f - t.bound) / f).max(1e-15), 0.0)).collect();
+    let points: Vec<(f64, f64, f64)> = seen().map(|(t, f)| (t.t, ((f - t.bound) / f).max(LEAST_GAP), 0.0)).collect();
     let ranks: Vec<(f64, f64)> = seen().map(|(t, _)| (t.t, t.rank as f64)).collect();
     let (x, y) = (Axis { name: "seconds", log: false }, Axis { name: "estimated gap while solving", log: true });
     Chart { title: "Convergence", x, y, points: &points, spans: &[], line: true, steps: Some(("rank", &ranks)), marked: None }.svg()
@@ -88,7 +96,7 @@ fn timescales(result: &FitResult, lag: f64, intervals: &[(Option<f64>, Option<f6
 fn matrices(heat: &Heat) -> String {
     let coarse = heat.coarser(MOST_CELLS);
     let heat = &coarse;
-    let (n, side) = (heat.bins, 300.0);
+    let (n, side) = (heat.bins, MATRIX_SIDE);
     let unit = side / n.max(1) as f64;
     let most = f64::from(heat.counted.iter().copied().fold(f32::MIN_POSITIVE, f32::max));
     let mut out = format!(
@@ -96,19 +104,19 @@ fn matrices(heat: &Heat) -> String {
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
         escaped("Shares of all moves, counted and by the model")
     );
-    for (x0, name, values) in [(10.0, "counted", &heat.counted), (330.0, "model", &heat.model)] {
+    for (x0, name, values) in [(MATRIX_LEFT[0], "counted", &heat.counted), (MATRIX_LEFT[1], "model", &heat.model)] {
         let _ = writeln!(out, "<text x=\"{x0}\" y=\"22\">{name}</text>");
         for (at, &value) in values.iter().enumerate() {
-            let depth = if value > 0.0 { (1.0 + (f64::from(value) / most).log10() / 5.0).clamp(0.0, 1.0) } else { 0.0 };
+            let depth = if value > 0.0 { (1.0 + (f64::from(value) / most).log10() / DECADES).clamp(0.0, 1.0) } else { 0.0 };
             if depth > 0.0 {
-                let (x, y) = (x0 + (at % n) as f64 * unit, 32.0 + (at / n) as f64 * unit);
+                let (x, y) = (x0 + (at % n) as f64 * unit, MATRIX_TOP + (at / n) as f64 * unit);
                 let _ = write!(
                     out,
                     "<path d=\"M{x:.1} {y:.1}h{unit:.2}v{unit:.2}h-{unit:.2}z\" fill=\"#08306b\" fill-opacity=\"{depth:.2}\"/>"
                 );
             }
         }
-        let _ = writeln!(out, "<rect x=\"{x0}\" y=\"32\" width=\"{side}\" height=\"{side}\" fill=\"none\" stroke=\"#333\"/>");
+        let _ = writeln!(out, "<rect x=\"{x0}\" y=\"{MATRIX_TOP}\" width=\"{side}\" height=\"{side}\" fill=\"none\" stroke=\"#333\"/>");
     }
     out + "</svg>\n"
 }

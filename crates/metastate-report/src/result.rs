@@ -33,7 +33,7 @@ pub struct FitResult<'a> {
     pub factors: &'a Factors,
     /// What tables, zones, page and plots show: the refit where there is one, else the same.
     pub model: &'a Factors,
-    /// Hard meta-states, the zones.
+    /// The zones: hard, by the largest membership, by k-means, or as many as were asked for.
     pub partition: &'a Partition,
     /// What moves between them.
     pub flows: &'a ZoneFlows,
@@ -43,9 +43,18 @@ pub struct FitResult<'a> {
     pub extra: &'a [(&'static str, Vec<u8>)],
 }
 
-/// The states of each meta-state by their largest membership.
+impl FitResult<'_> {
+    /// Whether there is a zone for each meta-state, numbered so that zone j shares most with meta-state j. A number of zones that was asked for
+    /// (`--clusters 3`) is ordered by mass instead, also where it happens to be the rank.
+    pub fn zones_are_metastates(&self) -> bool {
+        let zones = self.partition;
+        zones.clusters() == self.model.rank() && zones.numbered_as_columns(&self.model.u, self.xi).labels == zones.labels
+    }
+}
+
+/// The meta-states as the largest membership of each state has them. Zones may be others: k-means makes them, or as many as were asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Zones {
+pub struct LargestMembership {
     /// The meta-state of each state, from 0.
     pub metastate: Vec<usize>,
     /// States in each.
@@ -54,9 +63,9 @@ pub struct Zones {
     pub masses: Vec<f64>,
 }
 
-impl Zones {
+impl LargestMembership {
     /// The largest membership decides; the lower number when two are equal.
-    pub fn by_membership(u: &Mat, xi: &[f64]) -> Self {
+    pub fn new(u: &Mat, xi: &[f64]) -> Self {
         let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
         let metastate: Vec<usize> = (0..u.rows()).map(|i| largest(u.row(i))).collect();
         let mut sizes = vec![0; u.cols()];
@@ -65,13 +74,13 @@ impl Zones {
         for (i, x) in xi.iter().enumerate() {
             masses.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += x * u);
         }
-        Zones { metastate, sizes, masses }
+        LargestMembership { metastate, sizes, masses }
     }
 }
 
 /// Writes the folder and hands back the summary with the hashes of its files.
 pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult, extras: &Extras) -> Result<Summary> {
-    let zones = Zones::by_membership(&result.model.u, result.xi);
+    let largest = LargestMembership::new(&result.model.u, result.xi);
     let draft = Draft::begin(place)?;
     let mut put = |name: &str, bytes: &[u8]| {
         summary.files.insert(name.to_owned(), hash::of_bytes(bytes));
@@ -89,9 +98,12 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
         Array::list("excess", &w.excess),
     ];
     put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
-    put("states.csv", tables::states(result).as_bytes())?;
-    put("states.parquet", &parquet_table::states(result).map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
-    put("metastates.csv", tables::metastates(result, &zones).as_bytes())?;
+    put("states.csv", tables::states(result, &largest.metastate).as_bytes())?;
+    put(
+        "states.parquet",
+        &parquet_table::states(result, &largest.metastate).map_err(|e| damaged(place, format!("cannot be written ({e})")))?,
+    )?;
+    put("metastates.csv", tables::metastates(result, &largest).as_bytes())?;
     let mut latent = Mat::default();
     thin::product(&result.model.v.transposed(), &result.model.u, &mut latent);
     put("latent.csv", tables::latent(&latent).as_bytes())?;

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use metastate::Mat;
 use metastate::aggregate::latent::LatentChain;
 
-use crate::result::{FitResult, Zones};
+use crate::result::{FitResult, LargestMembership};
 
-/// Anchor states and destinations named for each meta-state.
+/// Anchor states and destinations named for each meta-state and for each zone.
 pub(crate) const NAMED: usize = 5;
 
 /// A number with as many digits as it takes to read it back bit for bit.
@@ -44,14 +44,15 @@ pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
     if quoted { None } else { Some(rows) }
 }
 
-/// `label, weight, metastate, membership_1..s`, and `lon, lat` where they are known.
-pub(crate) fn states(result: &FitResult) -> String {
+/// `label, weight, metastate` (the largest membership), `zone` (of the partition), `membership_1..s`, and `lon, lat` where they are known.
+pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> String {
     let u = &result.model.u;
-    let mut out = String::from("label,weight,metastate");
+    let mut out = String::from("label,weight,metastate,zone");
     (1..=u.cols()).for_each(|j| push(&mut out, format_args!(",membership_{j}")));
     out.push_str(if result.coordinates.is_some() { ",lon,lat\n" } else { "\n" });
     for (i, label) in result.labels.iter().enumerate() {
-        push(&mut out, format_args!("{},{:?},{}", csv_field(&label.to_string()), result.xi[i], result.partition.labels[i] + 1));
+        let (metastate, zone) = (metastate[i] + 1, result.partition.labels[i] + 1);
+        push(&mut out, format_args!("{},{:?},{metastate},{zone}", csv_field(&label.to_string()), result.xi[i]));
         u.row(i).iter().for_each(|x| push(&mut out, format_args!(",{x:?}")));
         if let Some((lon, lat)) = result.coordinates.map(|c| c[i]) {
             push(&mut out, format_args!(",{lon:?},{lat:?}"));
@@ -63,7 +64,7 @@ pub(crate) fn states(result: &FitResult) -> String {
 
 /// Size, mass, anchor states (largest membership, then weight), top destinations with their shares, and the share in the stationary
 /// law of the latent chain (the one that the data's own law leads to, where there are several).
-pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
+pub(crate) fn metastates(result: &FitResult, largest_membership: &LargestMembership) -> String {
     let (u, v) = (&result.model.u, &result.model.v);
     let named = NAMED.min(u.rows());
     let chain = LatentChain::new(u, v).and_then(|chain| chain.stationary(result.xi));
@@ -73,7 +74,7 @@ pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
     (1..=named).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
     out.push_str(",stationary\n");
     for j in 0..u.cols() {
-        push(&mut out, format_args!("{},{},{:?}", j + 1, zones.sizes[j], zones.masses[j]));
+        push(&mut out, format_args!("{},{},{:?}", j + 1, largest_membership.sizes[j], largest_membership.masses[j]));
         for i in largest(u.rows(), named, |i| (u[(i, j)], result.xi[i])) {
             push(&mut out, format_args!(",{}", csv_field(&result.labels[i].to_string())));
         }

@@ -1,23 +1,25 @@
-//! The hard meta-states as zones: a table, and where places are known the merged cells as GeoJSON and GeoParquet.
+//! The zones: a table, and where places are known the merged cells as GeoJSON and GeoParquet.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryArray, Float64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow::array::{ArrayRef, BinaryArray, Float64Array, UInt32Array, UInt64Array};
 use metastate::Label;
 use metastate::aggregate::polygons::{Corner, Polygon, outline};
 use metastate::aggregate::{Partition, ZoneFlows, cell_of};
 use metastate::linalg::Mat;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
 
-use crate::tables::csv_field;
+use crate::parquet_table;
+use crate::tables::{NAMED, csv_field};
 
-/// Anchor states and destinations named for each zone.
-const NAMED: usize = 5;
+/// Digits after the point of a corner in degrees: a ten-thousandth of a metre.
+const TO_DIGITS: f64 = 1e9;
+/// Well-known binary: the numbers of its kinds of shapes, and the mark of little-endian numbers.
+const WKB_POLYGON: u32 = 3;
+const WKB_MULTIPOLYGON: u32 = 6;
+const LITTLE_ENDIAN: u8 = 1;
 
 /// Zones with all that their files tell.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +129,7 @@ impl ZoneSet<'_> {
                 json!({
                     "type": "Feature",
                     "properties": {
-                        "zone": z + 1, "metastate": z + 1, "size": self.partition.sizes[z], "mass": self.partition.masses[z],
+                        "zone": z + 1, "metastate": self.leading_metastate(z) + 1, "size": self.partition.sizes[z], "mass": self.partition.masses[z],
                         "inflow": trade.inflow, "outflow": trade.outflow, "self_share": trade.self_share
                     },
                     "geometry": { "type": "MultiPolygon", "coordinates": polygons.iter().map(polygon).collect::<Vec<_>>() }
@@ -153,6 +155,7 @@ impl ZoneSet<'_> {
             ("inflow", numbers(&|z| self.flows.trade(z).inflow)),
             ("outflow", numbers(&|z| self.flows.trade(z).outflow)),
             ("self_share", numbers(&|z| self.flows.trade(z).self_share)),
+            ("metastate", Arc::new(UInt32Array::from_iter_values((0..self.count()).map(|z| self.leading_metastate(z) as u32 + 1)))),
             ("geometry", Arc::new(BinaryArray::from_iter_values(&shapes))),
         ];
         let corners = outlines.iter().flatten().flat_map(|p| &p.outer);
@@ -166,17 +169,8 @@ impl ZoneSet<'_> {
             column["bbox"] = json!([low.0, low.1, high.0, high.1]);
         }
         let geo = json!({ "version": "1.1.0", "primary_column": "geometry", "columns": { "geometry": column } });
-        let batch = RecordBatch::try_from_iter(columns).map_err(|e| e.to_string())?;
-        let level = ZstdLevel::try_new(3).map_err(|e| e.to_string())?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
-            .set_key_value_metadata(Some(vec![KeyValue::new("geo".to_owned(), geo.to_string())]))
-            .build();
-        let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).map_err(|e| e.to_string())?;
-        writer.write(&batch).map_err(|e| e.to_string())?;
-        writer.close().map_err(|e| e.to_string())?;
-        Ok(bytes)
+        let columns = columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect();
+        parquet_table::bytes(columns, Some(KeyValue::new("geo".to_owned(), geo.to_string())))
     }
 }
 
@@ -185,22 +179,22 @@ fn push(out: &mut String, text: std::fmt::Arguments) {
     let _ = out.write_fmt(text);
 }
 
-/// A corner of the grid in degrees. A ten-thousandth of a metre is enough for a map.
+/// A corner of the grid in degrees.
 pub(crate) fn degrees(corner: i64, side: f64) -> f64 {
-    (corner as f64 * side * 1e9).round() / 1e9
+    (corner as f64 * side * TO_DIGITS).round() / TO_DIGITS
 }
 
 /// A multipolygon, little-endian.
 fn well_known_binary(polygons: &[Polygon], side: f64) -> Vec<u8> {
     let header = |out: &mut Vec<u8>, kind: u32, count: usize| {
-        out.push(1);
+        out.push(LITTLE_ENDIAN);
         out.extend(kind.to_le_bytes());
         out.extend((count as u32).to_le_bytes());
     };
     let mut out = Vec::new();
-    header(&mut out, 6, polygons.len());
+    header(&mut out, WKB_MULTIPOLYGON, polygons.len());
     for p in polygons {
-        header(&mut out, 3, 1 + p.holes.len());
+        header(&mut out, WKB_POLYGON, 1 + p.holes.len());
         for ring in std::iter::once(&p.outer).chain(&p.holes) {
             out.extend((ring.len() as u32).to_le_bytes());
             for &(x, y) in ring {
@@ -238,6 +232,9 @@ mod tests {
             ["1", "8", &format!("{:?}", partition.masses[0]), "0.1", "0.2", &format!("{:?}", 0.6 / (0.6 + 0.2)), "2"]
         );
         assert_eq!(rows[2][7], "cell, 4");
+        // Zone 1 leads to meta-state 2 in the table and on the map alike.
+        let told = |z: usize| (map["features"][z]["properties"]["zone"].clone(), map["features"][z]["properties"]["metastate"].clone());
+        assert_eq!([told(0), told(1)], [(json!(1), json!(2)), (json!(2), json!(1))]);
         assert!(rows.iter().all(|r| r.len() == rows[0].len()));
         let bytes = set.geoparquet().unwrap().unwrap();
         assert!(bytes.windows(8).any(|w| w == b"\"geometr"));

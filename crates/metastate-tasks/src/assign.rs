@@ -10,12 +10,13 @@ use metastate_ingest::Data;
 use metastate_report::{LedgerRecord, csv_field, folder, number};
 use serde::Serialize;
 
-use crate::args::{AssignCommand, AssignKind, FitArgs, InputArgs, RefitKind};
+use crate::args::{AssignCommand, AssignKind, InputArgs, RefitKind};
 use crate::count::check_place;
 use crate::data;
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
+use crate::verify::recorded_options;
 use crate::watch::WatchReading;
 
 /// What was assigned.
@@ -45,12 +46,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     check_place(&command.out, command.force, &command.input.inputs)?;
     let result = metastate_report::load(&command.result)?;
     let summary = &result.summary;
-    let unreadable = |e: serde_json::Error| {
-        CliError::failed("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})"))
-            .at(command.result.display().to_string())
-    };
-    let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
-    let theirs: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
+    let (theirs, fit) = recorded_options(&command.result, summary)?;
     let input = as_in_the_fit(&command.input, theirs);
 
     stopper.doing(Doing::Reading);
@@ -77,7 +73,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         AssignKind::Penalised => (AssignBy::Penalised { lambda: summary.lambda }, "the penalised problem of the fit"),
         AssignKind::LeastSquares => (AssignBy::LeastSquares, "least squares"),
         AssignKind::Likelihood => {
-            let prior = summary.refit.as_ref().and_then(|r| r["prior"].as_f64()).unwrap_or(0.0);
+            let prior = summary.refit.as_ref().and_then(|r| r.prior()).unwrap_or(0.0);
             (AssignBy::Likelihood { prior, mass: model.mass(&result.xi) }, "maximum likelihood")
         }
     };

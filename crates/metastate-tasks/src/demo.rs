@@ -93,7 +93,7 @@ fn first_free() -> PathBuf {
     (1..).map(name).find(|path| !taken(path)).unwrap_or_default()
 }
 
-/// Planted zone and found meta-state of each cell, matched by the coordinates in `states.csv`.
+/// Planted zone and found zone of each cell, matched by the coordinates in `states.csv`.
 fn pairs(city: &City, states: &[Vec<String>]) -> Vec<(u32, u32)> {
     let key = |lon: f64, lat: f64| ((lon / CITY_CELL).floor() as i64, (lat / CITY_CELL).floor() as i64);
     let planted: HashMap<(i64, i64), u32> = (0..city.cells())
@@ -102,10 +102,11 @@ fn pairs(city: &City, states: &[Vec<String>]) -> Vec<(u32, u32)> {
             (key(lon, lat), city.zone[i])
         })
         .collect();
+    let zone = states.first().and_then(|header| header.iter().position(|name| name == "zone")).unwrap_or(usize::MAX);
     let found = |row: &Vec<String>| {
         let n = row.len();
         let (lon, lat) = (row.get(n.checked_sub(2)?)?.parse().ok()?, row.last()?.parse().ok()?);
-        Some((*planted.get(&key(lon, lat))?, row.get(2)?.parse().ok()?))
+        Some((*planted.get(&key(lon, lat))?, row.get(zone)?.parse().ok()?))
     };
     states.iter().skip(1).filter_map(found).collect()
 }

@@ -127,6 +127,15 @@ impl From<metastate_report::Error> for CliError {
                     .at(path.display().to_string())
                     .remedy("name a folder that `metastate fit` wrote")
             }
+            metastate_report::Error::OtherSchema { path, found, command } => {
+                let sentence = format!("this result has the layout `{found}`, and this version reads `{}`", metastate_report::SCHEMA);
+                let remedy = if command.is_empty() {
+                    "fit again with this version".to_owned()
+                } else {
+                    format!("fit again with this version: {command}")
+                };
+                CliError::failed("E-CLI-RESULT", sentence).at(path.display().to_string()).remedy(remedy)
+            }
             e @ metastate_report::Error::NoFont => CliError::failed("E-CLI-FONT", e.to_string()),
             metastate_report::Error::Damaged { path, what } => CliError::failed("E-CLI-RESULT", format!("this file {what}"))
                 .at(path.display().to_string())

@@ -226,9 +226,9 @@ fn take_up(job: &Job, asked_for: &Value, reporter: &mut Reporter, stopper: &Stop
 
 /// What a person wants to know, in a few lines.
 pub fn describe(s: &Summary, out: &Path) -> String {
-    let rank = s.refit.as_ref().and_then(|r| r["rank"].as_u64()).unwrap_or(s.rank as u64);
+    let rank = s.refit.as_ref().map_or(s.rank, |r| r.rank());
     let word = if rank == 1 { "meta-state" } else { "meta-states" };
-    let of_what = match (&s.refit, rank == s.rank as u64) {
+    let of_what = match (&s.refit, rank == s.rank) {
         (None, _) => String::new(),
         (Some(_), true) => " (of the penalised solution)".to_owned(),
         (Some(_), false) => format!(" (of the penalised solution, which has {})", s.rank),
@@ -250,15 +250,7 @@ pub fn describe(s: &Summary, out: &Path) -> String {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }
     if let Some(refit) = &s.refit {
-        let said = |key: &str| refit[key].as_f64().map_or_else(String::new, |x| format!(", {} {x:.6e}", key.replace('_', " ")));
-        let kind = refit["kind"].as_str().unwrap_or_default();
-        text += &format!(
-            "refit by {kind}{}{}{}{}; tables, page and forecasts show it\n",
-            said("fidelity"),
-            said("log_likelihood"),
-            said("prior"),
-            said("rel_re")
-        );
+        text += &format!("refit by {refit}; tables, page and forecasts show it\n");
     }
     if !s.ledger.is_empty() {
         text += &format!("left out, of {} rows:\n", s.rows);

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use metastate::fit::{CONFIDENCE, Chosen, Intervals, Refit};
 use metastate::solve::path::LambdaPoint;
-use metastate::solve::refit::RefitStart;
 use metastate::solve::score::Smoothing;
-use metastate::solve::select::{Choice, HeldOut};
+use metastate::solve::select::Choice;
 use metastate::solve::{Factors, errors};
 use metastate::{Label, Model, Operator};
 use metastate_report::npz::{Array, npz_bytes};
 use metastate_report::page::{PathPoint, PathStory};
-use metastate_report::{ErrorMeasures, LedgerRecord, SCHEMA, Summary, path_csv, ranks_csv, uncertainty_csv};
-use serde_json::{Value, json};
+use metastate_report::{
+    ChoiceFrame, ChoiceRecord, ErrorMeasures, LeastSquaresRecord, LedgerRecord, LikelihoodRecord, RefitRecord, SCHEMA, Summary, TriedStart,
+    UncertaintyRecord, path_csv, ranks_csv, uncertainty_csv,
+};
+use serde_json::json;
 
 use crate::data::Loaded;
 use crate::fit::Job;
@@ -31,7 +33,7 @@ pub fn summary(job: &Job, loaded: &Loaded, model: &Model, truth: Option<&dyn Ope
     Summary {
         schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        status: solution.status.as_str().to_owned(),
+        status: solution.status.into(),
         states: chain.states(),
         transitions: chain.transitions(),
         nonzeros: chain.nonzeros(),
@@ -42,7 +44,7 @@ pub fn summary(job: &Job, loaded: &Loaded, model: &Model, truth: Option<&dyn Ope
         fidelity: solution.objective.fidelity,
         regularizer: solution.objective.regularizer,
         lower_bound: proof.map(|p| p.lower_bound()),
-        bound_proof: proof.map_or("not proven", |p| p.method().as_str()).to_owned(),
+        bound_proof: proof.map(|p| p.method()).into(),
         bound_failure_probability: proof.and_then(|p| p.method().failure_probability()),
         errors: ErrorMeasures::from(solution),
         seconds: BTreeMap::new(),
@@ -67,76 +69,56 @@ pub fn summary(job: &Job, loaded: &Loaded, model: &Model, truth: Option<&dyn Ope
 }
 
 /// How rank, prior and lambda were chosen.
-fn choice(chosen: &Chosen) -> Value {
-    let choice = &chosen.choice;
-    json!({
-        "sentence": chosen.sentence,
-        "rank": choice.rank,
-        "best_rank": choice.best_rank,
-        "lambda": chosen.lambda,
-        "prior": choice.prior,
-        "clearness_standard_errors": if choice.clearness().is_finite() { json!(choice.clearness()) } else { Value::Null },
-        "at_the_limit": choice.at_the_limit,
-        "folds": chosen.folds,
-        "folds_are": chosen.folds_are,
-        "smoothing": Smoothing::default().share,
-        "held_out": reported(choice),
-        "empirical": { "pseudo_counts": choice.empirical.0, "held_out": scores(&choice.empirical.1) },
-        "independent": scores(&choice.independent),
-        "priors": choice.priors.iter().map(|p| json!({ "prior": p.prior, "held_out": scores(&p.held_out) })).collect::<Vec<_>>(),
-    })
-}
-
-/// The scores of the rank and prior that were chosen; the log-likelihood less what choosing on the same folds flatters it by.
-fn reported(choice: &Choice) -> Value {
-    let h = &choice.chosen.held_out;
-    json!({
-        "log_likelihood": choice.log_likelihood(), "uncorrected": h.log_likelihood(), "selection_bias": choice.selection_bias(),
-        "standard_error": h.standard_error(), "squared_error": h.squared_error(), "prior": choice.chosen.prior,
-    })
-}
-
-fn scores(h: &HeldOut) -> Value {
-    json!({ "log_likelihood": h.log_likelihood(), "standard_error": h.standard_error(), "squared_error": h.squared_error() })
+fn choice(chosen: &Chosen) -> ChoiceRecord {
+    let frame = ChoiceFrame {
+        sentence: chosen.sentence.clone(),
+        lambda: chosen.lambda,
+        folds: chosen.folds,
+        folds_are: chosen.folds_are.clone(),
+        smoothing: Smoothing::default().share,
+    };
+    ChoiceRecord::new(&chosen.choice, frame)
 }
 
 /// What the second fit is worth.
-fn refit(refit: &Refit, rel_re: Option<f64>) -> Value {
+fn refit(refit: &Refit, rel_re: Option<f64>) -> RefitRecord {
     match refit {
-        Refit::LeastSquares(fit) => json!({
-            "kind": "least-squares", "rank": fit.factors.rank(), "fidelity": fit.fidelity, "sweeps": fit.sweeps,
-            "converged": fit.converged, "rel_re": rel_re,
+        Refit::LeastSquares(fit) => RefitRecord::LeastSquares(LeastSquaresRecord {
+            rank: fit.factors.rank(),
+            fidelity: fit.fidelity,
+            sweeps: fit.sweeps,
+            converged: fit.converged,
+            rel_re,
         }),
-        Refit::Likelihood { best, prior } => {
-            let tried: Vec<Value> = best
+        Refit::Likelihood { best, prior } => RefitRecord::Likelihood(LikelihoodRecord {
+            rank: best.fit.factors.rank(),
+            prior: *prior,
+            start: best.start.into(),
+            tried: best
                 .tried
                 .iter()
-                .map(|t| json!({ "start": start_name(t.start), "log_likelihood": t.log_likelihood, "comparable": t.comparable }))
-                .collect();
-            let fit = &best.fit;
-            json!({
-                "kind": "likelihood", "rank": fit.factors.rank(), "prior": prior, "start": start_name(best.start), "tried": tried,
-                "log_likelihood": fit.log_likelihood, "penalised": fit.penalised, "passes": fit.passes, "converged": fit.converged,
-                "rel_re": rel_re,
-            })
-        }
+                .map(|t| TriedStart { start: t.start.into(), log_likelihood: t.log_likelihood, comparable: t.comparable })
+                .collect(),
+            log_likelihood: best.fit.log_likelihood,
+            penalised: best.fit.penalised,
+            passes: best.fit.passes,
+            converged: best.fit.converged,
+            rel_re,
+        }),
     }
 }
 
-/// The start as the user knows it.
-fn start_name(start: RefitStart) -> &'static str {
-    match start {
-        RefitStart::Given => "penalised solution",
-        RefitStart::Spectral => "spectral",
-    }
-}
-
-fn uncertainty(found: &Intervals) -> Value {
+fn uncertainty(found: &Intervals) -> UncertaintyRecord {
     let u = &found.uncertainty;
-    json!({
-        "draws": u.replicates, "confidence": CONFIDENCE, "draws_are": found.drawn, "intervals_are": INTERVALS, "stability": u.stability,
-        "timescale_intervals": timescales(found), "undecided_states": u.undecided.iter().filter(|u| **u).count(),
-    })
+    UncertaintyRecord {
+        draws: u.replicates,
+        confidence: CONFIDENCE,
+        draws_are: found.drawn.clone(),
+        intervals_are: INTERVALS.to_owned(),
+        stability: u.stability.clone(),
+        timescale_intervals: timescales(found),
+        undecided_states: u.undecided.iter().filter(|u| **u).count(),
+    }
 }
 
 /// The intervals of the timescales, in steps; none is infinite.

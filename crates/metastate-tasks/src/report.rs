@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::args::{Clusters, ReportCommand};
 use crate::error::Result;
+use crate::verify::recorded_options;
 use crate::watch::Trace;
 
 /// Above this number of states the rival's map is not worth its time.
@@ -110,10 +111,12 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let loaded = metastate_report::load(place)?;
     let extras = metastate_report::load_extras(place)?;
     let labels: Vec<Label> = loaded.column("label")?.into_iter().map(|l| Label::from(l.as_str())).collect();
-    let hard: Vec<u32> = loaded.numbers("metastate")?.into_iter().map(|z| (z as u32).saturating_sub(1)).collect();
+    let hard: Vec<u32> = loaded.numbers("zone")?.into_iter().map(|z| (z as u32).saturating_sub(1)).collect();
     // As many as there were, also where the last ones are empty.
-    let asked_for = serde_json::from_value(loaded.summary.settings["fit"]["clusters"].clone()).ok();
-    let count = if let Some(Clusters::Count(k)) = asked_for { k } else { loaded.model().rank() };
+    let count = match recorded_options(place, &loaded.summary)?.1.hard() {
+        Clusters::Count(k) => k,
+        _ => loaded.model().rank(),
+    };
     let clusters = hard.iter().max().map_or(0, |m| *m as usize + 1).max(count);
     let partition = Partition::numbered(hard, &loaded.xi, clusters);
     let coordinates: Option<Vec<(f64, f64)>> = match (loaded.numbers("lon"), loaded.numbers("lat")) {

@@ -57,7 +57,7 @@ class StateAggregation:
     truth : str, optional
         File with the true P, or "U.npy,V.npy", for the recovery error.
     clusters : {"rank", "membership"} or int, optional
-        Hard meta-states: k-means on the memberships, or the largest membership. Unless given, the largest membership after a refit, else
+        Zones: k-means on the memberships, or the largest membership. Unless given, the largest membership after a refit, else
         k-means with one cluster for each meta-state.
     refit : {"none", "least-squares", "likelihood"}, optional
         Fit once more at the rank found, without the price. Unless given, by likelihood where lambda is chosen, else not at all.
@@ -89,7 +89,9 @@ class StateAggregation:
     memberships_, profiles_, latent_chain_, weights_ : arrays
         U, V, ``V.T @ U`` and the share of each state.
     labels_ : array of int
-        Hard meta-states of the states of the fit, from 0.
+        The zones of the states of the fit, from 0.
+    metastates_ : array of int
+        The meta-states of their largest memberships, from 0; zones may be others, see `clusters`.
     states_ : tuple
         The labels of the states, in the order of the arrays.
     certificate_ : dict
@@ -293,7 +295,7 @@ class StateAggregation:
         return self.fit(X, y, labels=labels, weights=weights).transform(X)
 
     def fit_predict(self, X: Any, y: Any = None, *, labels: Any = None, weights: Any = None) -> Any:
-        """Fits, and gives the hard meta-states of X."""
+        """Fits, and gives the zones of X."""
         return self.fit(X, y, labels=labels, weights=weights).predict(X)
 
     # Using the fit.
@@ -329,7 +331,7 @@ class StateAggregation:
         return _core.memberships(u, v, how, given.payload, self._columns, transitions, exponent)
 
     def predict(self, X: Any = None) -> Any:
-        """Hard meta-states, from 0, of what `transform` takes; -1 where nothing is known."""
+        """Zones, from 0, of what `transform` takes; -1 where nothing is known."""
         self._check_fitted()
         if X is None:
             return self.result_.labels.copy()
@@ -445,8 +447,14 @@ class StateAggregation:
 
     @property
     def labels_(self) -> NDArray[np.int64]:
-        """Hard meta-states, from 0."""
+        """Zones, from 0."""
         found: NDArray[np.int64] = self._fitted("labels")
+        return found
+
+    @property
+    def metastates_(self) -> NDArray[np.int64]:
+        """Meta-states by the largest membership, from 0."""
+        found: NDArray[np.int64] = self._fitted("metastates")
         return found
 
     @property

@@ -23,7 +23,7 @@ def _axes(ax: Axes | None) -> Any:
 
 
 def plot_map(result: Result, ax: Axes | None, places: Mapping[Any, tuple[float, float]] | None) -> Axes:
-    """Each state at its place, in the colour of its meta-state; the paler, the less it belongs there."""
+    """Each state at its place, in the colour of its zone; the paler, the smaller its largest membership."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 

@@ -55,7 +55,10 @@ class Result(Frozen):
     profiles : array, states x meta-states
         Where each meta-state leads, V: each column sums to one.
     labels : array of int
-        Hard meta-states (zones), from 0.
+        The zone of each state, from 0: ``zone`` of ``states.csv``, which counts from 1.
+    metastates : array of int
+        The meta-state of each state's largest membership, from 0: ``metastate`` of ``states.csv``, which counts from 1. Zones are the same where
+        the largest membership makes them; k-means and a given number of clusters make others.
     weights : array
         Share of each state, xi.
     states : tuple
@@ -89,6 +92,7 @@ class Result(Frozen):
     memberships: Array
     profiles: Array
     labels: NDArray[np.int64]
+    metastates: NDArray[np.int64]
     weights: Array
     states: tuple[int | str, ...]
     latent_chain: Array
@@ -130,12 +134,12 @@ class Result(Frozen):
         if arrivals is None:
             arrivals = max(summary["transitions"], 1.0) * (v @ (u.T @ arrays["xi"]))
         self._set(
-            memberships=u, profiles=v, labels=arrays["metastate"], weights=arrays["xi"], states=tuple(arrays["labels"]),
+            memberships=u, profiles=v, labels=arrays["zone"], metastates=u.argmax(axis=1).astype(np.int64), weights=arrays["xi"], states=tuple(arrays["labels"]),
             latent_chain=v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
             summary=MappingProxyType(summary), coordinates=places, cell=arrays.get("cell"),
             lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
         )  # fmt: skip
-        for array in (u, v, *factors, self.labels, self.weights, self.latent_chain, places):
+        for array in (u, v, *factors, self.labels, self.metastates, self.weights, self.latent_chain, places):
             if array is not None:
                 array.flags.writeable = False
 
@@ -215,10 +219,11 @@ class Result(Frozen):
     # For other packages.
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a state: weight, hard meta-state (from 1, as in ``states.csv``), memberships, coordinates where known."""
+        """One row a state, as in ``states.csv``: weight, meta-state and zone (both from 1), memberships, coordinates where known."""
         import pandas
 
-        frame = pandas.DataFrame({"weight": self.weights, "metastate": self.labels + 1}, index=pandas.Index(self.states, name="label"))
+        columns = {"weight": self.weights, "metastate": self.metastates + 1, "zone": self.labels + 1}
+        frame = pandas.DataFrame(columns, index=pandas.Index(self.states, name="label"))
         for k in range(self.rank):
             frame[f"membership_{k + 1}"] = self.memberships[:, k]
         if self.coordinates is not None:
@@ -239,7 +244,7 @@ class Result(Frozen):
     # Pictures, through matplotlib.
 
     def plot_map(self, ax: Axes | None = None, places: Mapping[Any, tuple[float, float]] | None = None) -> Axes:
-        """The hard meta-states on a map; `places` gives (lon, lat) by label where the data had no coordinates."""
+        """The zones on a map; `places` gives (lon, lat) by label where the data had no coordinates."""
         from ._plots import plot_map
 
         return plot_map(self, ax, places)
@@ -265,7 +270,7 @@ class Result(Frozen):
     def _repr_html_(self) -> str:
         c = self.certificate
         mass = self.weights @ self.memberships
-        sizes = np.bincount(self.labels, minlength=self.rank)
+        sizes = np.bincount(self.metastates, minlength=self.rank)
         head = (
             f"<b>{self.rank} meta-states</b> behind {len(self.states)} states: <b>{html.escape(c['status'])}</b>, "
             f"{_gap_in_words(c)}, &lambda; = {self.lam:.4g}"

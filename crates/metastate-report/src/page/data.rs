@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::extras::{Extras, PathStory};
 use super::heat::Heat;
-use crate::result::{FitResult, Zones};
-use crate::summary::Summary;
+use crate::result::{FitResult, LargestMembership};
+use crate::summary::{BoundProof, StatusWord, Summary};
 use crate::tables::{NAMED, largest};
 
 /// States with labels and memberships, at most.
@@ -19,20 +19,33 @@ const MOST_SHOWN: usize = 10_000;
 const MOST_MEMBERSHIPS: usize = 600_000;
 /// Entries of V, at most; above that the map cannot show forecasts.
 const MOST_PROFILES: usize = 300_000;
+/// A membership of one, as it is kept for the states that are shown and for all.
+const FULL_WORD: f64 = 65535.0;
+const FULL_BYTE: f64 = 255.0;
+/// A gap below this is told as a share of the objective: in percent it would read 0.00.
+const TINY_GAP: f64 = 5e-5;
+/// A forecast looks ahead by this many of the slowest timescale, which counts as no longer than so many steps, and by this many steps at least.
+const TIMESCALES_AHEAD: f64 = 2.5;
+const LONGEST_TIMESCALE: f64 = 50.0;
+const LEAST_STEPS: usize = 10;
 
 /// What was found, in one sentence.
 pub fn sentence(summary: &Summary, result: &FitResult) -> String {
-    let (few, many) = if result.coordinates.is_some() { ("zone", "cells") } else { ("meta-state", "states") };
-    let rank = result.model.rank();
-    let end = if rank == 1 { "" } else { "s" };
-    format!("{rank} {few}{end} behind {} {many}", summary.states)
+    let (rank, zones) = (result.model.rank(), result.partition.clusters());
+    let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    match (result.coordinates.is_some(), zones == rank) {
+        (true, true) => format!("{} behind {} cells", counted(rank, "zone"), summary.states),
+        (true, false) => format!("{} behind {} cells, in {}", counted(rank, "meta-state"), summary.states, counted(zones, "zone")),
+        (false, true) => format!("{} behind {} states", counted(rank, "meta-state"), summary.states),
+        (false, false) => format!("{} behind {} states, in {}", counted(rank, "meta-state"), summary.states, counted(zones, "zone")),
+    }
 }
 
 /// The status in plain words.
 fn verdict(summary: &Summary) -> String {
     let proof = match summary.errors.certified_gap {
         Some(gap) => {
-            let share = if gap < 5e-5 { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
+            let share = if gap < TINY_GAP { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
             let how = proof_in_words(summary);
             format!(
                 "No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how})."
@@ -40,28 +53,30 @@ fn verdict(summary: &Summary) -> String {
         }
         None => "How far it is from the best possible objective was not proven.".to_owned(),
     };
-    let why = match summary.status.as_str() {
-        "certified" => return format!("{proof} The answer is optimal up to that gap."),
-        "rank-cap" => {
+    let why = match summary.status {
+        StatusWord::Certified => return format!("{proof} The answer is optimal up to that gap."),
+        StatusWord::RankCap => {
             "The solver stopped at the largest allowed number of meta-states: more of them would fit this lambda better, a larger lambda asks for fewer."
         }
-        "stationary" => "The solver found no way to improve the answer, but a proof of optimality is missing.",
-        "early" => "The solver stopped by the early rule: random directions showed no improvement.",
-        "iteration-limit" => "The solver stopped at its limit of sweeps.",
-        "time-limit" => "The solver stopped because its time was up.",
-        _ => "The solver was interrupted.",
+        StatusWord::Stationary => "The solver found no way to improve the answer, but a proof of optimality is missing.",
+        StatusWord::Early => "The solver stopped by the early rule: random directions showed no improvement.",
+        StatusWord::IterationLimit => "The solver stopped at its limit of sweeps.",
+        StatusWord::TimeLimit => "The solver stopped because its time was up.",
+        StatusWord::Interrupted => "The solver was interrupted.",
     };
     format!("{why} {proof}")
 }
 
 /// How the bound was proven.
 fn proof_in_words(summary: &Summary) -> String {
-    match (summary.bound_proof.as_str(), summary.bound_failure_probability) {
-        ("low-rank", _) => "all singular values of the dual point are known, because the matrix has low rank".to_owned(),
-        ("cholesky", _) => "by a Cholesky factorisation".to_owned(),
-        ("lanczos", Some(p)) => format!("by Lanczos iterations from random starts; the probability that this fails is at most {p:.0e}"),
-        ("trivial", _) => "zero is a lower bound of every objective; nothing better could be proven".to_owned(),
-        (other, _) => other.to_owned(),
+    match (summary.bound_proof, summary.bound_failure_probability) {
+        (BoundProof::LowRank, _) => "all singular values of the dual point are known, because the matrix has low rank".to_owned(),
+        (BoundProof::Cholesky, _) => "by a Cholesky factorisation".to_owned(),
+        (BoundProof::Lanczos, Some(p)) => {
+            format!("by Lanczos iterations from random starts; the probability that this fails is at most {p:.0e}")
+        }
+        (BoundProof::Trivial, _) => "zero is a lower bound of every objective; nothing better could be proven".to_owned(),
+        (other, _) => other.to_string(),
     }
 }
 
@@ -71,10 +86,12 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let (d, s) = (u.rows(), u.cols());
     let lag = summary.lag();
     let shown = shown_states(result.xi, s);
-    let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * 65535.0).round() as u16)).collect();
+    let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * FULL_WORD).round() as u16)).collect();
     let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
-    let hard: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
-    let top = (0..d).map(|i| (255.0 * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
+    let zone: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
+    let largest_membership = LargestMembership::new(u, result.xi);
+    let metastate: Vec<u16> = largest_membership.metastate.iter().map(|&j| j as u16).collect();
+    let top = (0..d).map(|i| (FULL_BYTE * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
     let (stationary, timescales, horizon) = latent(result.model, result.xi, lag, &extras.timescale_intervals);
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
@@ -86,7 +103,10 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "verdict": verdict(summary),
         "summary": told,
         "weight": floats(result.xi.iter().map(|x| *x as f32)),
-        "hard": words(&hard),
+        "zones": result.partition.clusters(),
+        "zones_are_metastates": result.zones_are_metastates(),
+        "zone": words(&zone),
+        "metastate": words(&metastate),
         "top": STANDARD.encode(top.collect::<Vec<u8>>()),
         "lon": result.coordinates.map(|c| floats(c.iter().map(|p| p.0 as f32))),
         "lat": result.coordinates.map(|c| floats(c.iter().map(|p| p.1 as f32))),
@@ -95,7 +115,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "labels": shown.iter().map(|&i| result.labels[i as usize].to_string()).collect::<Vec<_>>(),
         "u": words(&quantised),
         "v": profiles,
-        "metastates": metastates(result),
+        "metastates": metastates(result, &largest_membership),
         "latent": latent_rows(result.model),
         "stationary": stationary,
         "timescales": timescales,
@@ -123,16 +143,15 @@ fn shown_states(xi: &[f64], s: usize) -> Vec<u32> {
     order
 }
 
-fn metastates(result: &FitResult) -> Vec<Value> {
+fn metastates(result: &FitResult, by: &LargestMembership) -> Vec<Value> {
     let (u, v) = (&result.model.u, &result.model.v);
-    let zones = Zones::by_membership(u, result.xi);
     let label = |i: usize| result.labels[i].to_string();
     (0..u.cols())
         .map(|j| {
             let anchors: Vec<String> = largest(u.rows(), NAMED, |i| (u[(i, j)], result.xi[i])).into_iter().map(label).collect();
             let destinations: Vec<(String, f64)> =
                 largest(v.rows(), NAMED, |i| (v[(i, j)], result.xi[i])).into_iter().map(|i| (label(i), v[(i, j)])).collect();
-            json!({ "size": zones.sizes.get(j), "mass": zones.masses.get(j), "anchors": anchors, "destinations": destinations })
+            json!({ "size": by.sizes.get(j), "mass": by.masses.get(j), "anchors": anchors, "destinations": destinations })
         })
         .collect()
 }
@@ -143,9 +162,9 @@ fn latent_rows(x: &Factors) -> Vec<Vec<f64>> {
 
 /// The stationary law, the timescales in time steps of the data, and how far a forecast should look.
 fn latent(x: &Factors, xi: &[f64], lag: f64, intervals: &[(Option<f64>, Option<f64>)]) -> (Option<Vec<f64>>, Vec<Value>, usize) {
-    let Ok(chain) = LatentChain::new(&x.u, &x.v) else { return (None, Vec::new(), 10) };
+    let Ok(chain) = LatentChain::new(&x.u, &x.v) else { return (None, Vec::new(), LEAST_STEPS) };
     let modes: Vec<_> = chain.spectrum().into_iter().skip(1).collect();
-    let slowest = modes.first().map_or(1.0, |m| m.timescale).clamp(1.0, 50.0);
+    let slowest = modes.first().map_or(1.0, |m| m.timescale).clamp(1.0, LONGEST_TIMESCALE);
     let finite = |t: f64| t.is_finite().then_some(t * lag);
     let ends = |k: usize| intervals.get(k).map(|(low, high)| [low.map(|t| t * lag), high.map(|t| t * lag)]);
     let list = modes
@@ -153,7 +172,7 @@ fn latent(x: &Factors, xi: &[f64], lag: f64, intervals: &[(Option<f64>, Option<f
         .enumerate()
         .map(|(k, m)| json!({ "re": m.re, "im": m.im, "timescale": finite(m.timescale), "interval": ends(k) }))
         .collect();
-    (chain.stationary(xi).ok().map(|laws| laws.limit), list, ((2.5 * slowest).ceil() as usize).max(10))
+    (chain.stationary(xi).ok().map(|laws| laws.limit), list, ((TIMESCALES_AHEAD * slowest).ceil() as usize).max(LEAST_STEPS))
 }
 
 fn heat(h: &Heat) -> Value {

@@ -1,5 +1,5 @@
 //! The counted matrix and the model as two pictures of the same bins: shares of all moves, `xi_i p_ij` and `xi_i x_ij`, states
-//! ordered by meta-state and then by membership, summed over bins.
+//! ordered by zone and then by membership, summed over bins.
 
 use metastate::aggregate::Partition;
 use metastate::linalg::{Operator, Row};
@@ -20,7 +20,7 @@ pub struct Heat {
     pub counted: Vec<f32>,
     /// What the model says.
     pub model: Vec<f32>,
-    /// Number of states before the second, third, ... meta-state in the order of the pictures.
+    /// Number of states before the second, third, ... zone in the order of the pictures.
     pub borders: Vec<usize>,
 }
 

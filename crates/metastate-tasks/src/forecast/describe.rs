@@ -158,7 +158,7 @@ fn check(f: &Forecast) -> String {
         vec![steps.to_string(), lag.to_string(), inside, format!("{difference:.4}"), format!("{stays:.4}")]
     };
     table(
-        "Chapman-Kolmogorov check: predicted against counted, between hard meta-states",
+        "Chapman-Kolmogorov check: predicted against counted, between meta-states (largest membership)",
         words(&["steps", "lag", "inside the 95 % interval", "largest difference", "largest in staying"]),
         lags.iter().map(row).collect(),
     )

@@ -12,13 +12,15 @@ use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
 use metastate_report::{
-    CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, Loaded, PassageRow, Prediction, StationaryClass, TimescaleRow, Zones, folder,
+    CommittorRow, Forecast, HittingRow, IdentityRow, LargestMembership, LawRow, Loaded, PassageRow, Prediction, StationaryClass,
+    TimescaleRow, folder,
 };
 
-use crate::args::{ForecastCommand, InputArgs, ModelKind};
+use crate::args::{ForecastCommand, ModelKind};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::Stopper;
+use crate::verify::recorded_options;
 
 /// Anchor states and exclusive destinations named for each meta-state.
 const NAMED: usize = 5;
@@ -31,7 +33,7 @@ struct Model<'a> {
     states: StateIndex,
     labels: Vec<String>,
     xi: Vec<f64>,
-    /// Hard meta-state of each state, from 0.
+    /// The meta-state of each state by its largest membership, from 0.
     part: Vec<usize>,
     lumped: Lumped,
     lag: usize,
@@ -59,8 +61,7 @@ pub fn run(command: &ForecastCommand, reporter: &mut Reporter, stopper: &Stopper
         keep_result(out, &command.result)?;
     }
     let loaded = load(&command.result)?;
-    let input: InputArgs = serde_json::from_value(loaded.summary.settings["input"].clone())
-        .map_err(|e| CliError::bad("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})")))?;
+    let (input, _) = recorded_options(&command.result, &loaded.summary)?;
     let model = model(factors(command, &loaded)?, &loaded, command.lag.unwrap_or(input.lag))?;
     let start = start::law(command, &model)?;
     let target = start::set(&command.to, &model)?;
@@ -138,9 +139,9 @@ fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &Loaded, lag:
     }
     let states = StateIndex::from_labels(labels.iter().map(|l| Label::from(l.as_str())).collect())?;
     let chain = LatentChain::new(&factors.u, &factors.v).map_err(|e| damaged(format!("the factors cannot be used: {e}")))?;
-    let zones = Zones::by_membership(&factors.u, &loaded.xi);
-    let lumped = Lumped::new(&chain, &zones.metastate, chain.rank())?;
-    Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part: zones.metastate, lumped, lag })
+    let part = LargestMembership::new(&factors.u, &loaded.xi).metastate;
+    let lumped = Lumped::new(&chain, &part, chain.rank())?;
+    Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part, lumped, lag })
 }
 
 fn gather(command: &ForecastCommand, model: &Model, start: &start::Start) -> Result<Forecast> {

@@ -3,8 +3,7 @@
 
 use metastate::solve::score::Smoothing;
 use metastate::verify::plain::{Fold, FoldScore, empirical_scores, independent_scores, mean_and_error};
-use metastate_report::number;
-use serde_json::Value;
+use metastate_report::{ChoiceRecord, ScoreRecord, StatusWord, number};
 
 use super::checks::{Checks, Named, header};
 use super::command::Typed;
@@ -41,14 +40,6 @@ const PATH: [&str; 19] = [
     "refit_standard_error",
     "chosen",
 ];
-const WORDS: [&str; 7] = ["certified", "stationary", "early", "rank-cap", "iteration-limit", "time-limit", "interrupted"];
-
-/// What a model scored, as a table or a record tells it.
-struct Scored {
-    log_likelihood: f64,
-    standard_error: f64,
-    squared_error: f64,
-}
 
 /// All about the choice.
 pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, proven: &Proven, deep: bool) -> CliResult<()> {
@@ -105,7 +96,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// Ranks from 1 up, then the two baselines; what each is behind the best; the smallest within one standard error is the one chosen.
-fn wrong_ranks(subject: &Subject, record: &Value, table: &Named, transitions: f64) -> Result<(), String> {
+fn wrong_ranks(subject: &Subject, record: &ChoiceRecord, table: &Named, transitions: f64) -> Result<(), String> {
     if let Some(wrong) = table.wrong_shape(&header(&RANKS, 0, &[]), None) {
         return Err(wrong);
     }
@@ -138,9 +129,9 @@ fn wrong_ranks(subject: &Subject, record: &Value, table: &Named, transitions: f6
         careful.iter().find(|&&r| table.number(r, "behind_best") <= table.number(r, "behind_standard_error").max(1.0 / transitions) + slack)
     };
     let allowed = [first(-1e-12), first(1e-12)].map(|r| r.map_or(0, |r| r + 1));
-    let rank = record["rank"].as_u64().unwrap_or(0) as usize;
+    let rank = record.rank;
     demand(allowed.contains(&rank), || format!("the rule picks {} meta-states", allowed[0]))?;
-    demand(record["best_rank"].as_u64() == Some(best as u64 + 1), || format!("best_rank: the table has {}", best + 1))?;
+    demand(record.best_rank == best + 1, || format!("best_rank: the table has {}", best + 1))?;
     for r in 0..table.rows.len() {
         let said = table.field(r, "chosen");
         demand(said == Some(if r + 1 == rank { "yes" } else { "" }), || format!("row {}, chosen", r + 1))?;
@@ -148,12 +139,7 @@ fn wrong_ranks(subject: &Subject, record: &Value, table: &Named, transitions: f6
     let most = subject.fit.max_rank.min(subject.labels.len());
     demand(tried <= most, || format!("{tried} ranks, and {most} were allowed"))?;
     let at_the_limit = best + 1 == most;
-    demand(record["at_the_limit"].as_bool() == Some(at_the_limit), || format!("at_the_limit: should be {at_the_limit}"))
-}
-
-fn scored(value: &Value) -> Scored {
-    let at = |key: &str| value[key].as_f64().unwrap_or(f64::NAN);
-    Scored { log_likelihood: at("log_likelihood"), standard_error: at("standard_error"), squared_error: at("squared_error") }
+    demand(record.at_the_limit == at_the_limit, || format!("at_the_limit: should be {at_the_limit}"))
 }
 
 /// The row of a model in `ranks.csv`.
@@ -162,63 +148,55 @@ fn row_of(ranks: &Named, model: &str) -> Option<usize> {
 }
 
 /// The record says what the tables say.
-fn wrong_record(subject: &Subject, record: &Value, ranks: &Named, path: &Named, how: &str) -> Result<(), String> {
+fn wrong_record(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Named, how: &str) -> Result<(), String> {
     let summary = &subject.result.summary;
-    let rank = record["rank"].as_u64().unwrap_or(0) as usize;
+    let rank = record.rank;
     let row = row_of(ranks, &rank.to_string()).ok_or_else(|| "rank: not in ranks.csv".to_owned())?;
-    let same_scores = |told: &Scored, row: usize| {
+    let same_scores = |told: &ScoreRecord, row: usize| {
         let columns = [(told.log_likelihood, "held_out"), (told.standard_error, "standard_error"), (told.squared_error, "squared_error")];
         columns.iter().all(|(x, column)| *x == ranks.number(row, column))
     };
     for (what, told, row) in [
-        ("empirical", &record["empirical"]["held_out"], row_of(ranks, "empirical")),
-        ("independent", &record["independent"], row_of(ranks, "independent")),
+        ("empirical", &record.empirical.held_out, row_of(ranks, "empirical")),
+        ("independent", &record.independent, row_of(ranks, "independent")),
     ] {
         let row = row.ok_or_else(|| format!("{what}: not in ranks.csv"))?;
-        demand(same_scores(&scored(told), row), || format!("{what}: ranks.csv has other scores"))?;
+        demand(same_scores(told, row), || format!("{what}: ranks.csv has other scores"))?;
     }
-    // The score of the rank, with the prior of the table or with the one chosen in the end; less what choosing flatters it by, where that is told.
-    let mut told = scored(&record["held_out"]);
-    if let Some(plain) = record["held_out"]["uncorrected"].as_f64() {
-        let bias = record["held_out"]["selection_bias"].as_f64().unwrap_or(f64::NAN);
-        demand(bias >= 0.0 && close(told.log_likelihood, plain - bias), || {
-            "held_out: uncorrected less selection_bias is another".to_owned()
-        })?;
-        told.log_likelihood = plain;
-    }
-    let of_prior =
-        record["priors"].as_array().into_iter().flatten().find(|p| p["prior"] == record["prior"]).map(|p| scored(&p["held_out"]));
-    let same_prior = of_prior.is_some_and(|p| {
-        (p.log_likelihood, p.standard_error, p.squared_error) == (told.log_likelihood, told.standard_error, told.squared_error)
-    });
+    // The score of the rank, with the prior of the table or with the one chosen in the end; less what choosing flatters it by.
+    let held_out = &record.held_out;
+    demand(held_out.selection_bias >= 0.0 && close(held_out.log_likelihood, held_out.uncorrected - held_out.selection_bias), || {
+        "held_out: uncorrected less selection_bias is another".to_owned()
+    })?;
+    demand(held_out.prior == record.prior, || "held_out: the score of another prior".to_owned())?;
+    let told = ScoreRecord {
+        log_likelihood: held_out.uncorrected,
+        standard_error: held_out.standard_error,
+        squared_error: held_out.squared_error,
+    };
+    let same_prior = record.priors.iter().find(|p| p.prior == record.prior).is_some_and(|p| p.held_out == told);
     demand(same_prior || same_scores(&told, row), || "held_out: ranks.csv has other scores".to_owned())?;
-    demand(record["folds"].as_u64() == Some(subject.fit.folds as u64), || "folds: not as many as asked for".to_owned())?;
-    demand(record["folds_are"] == how, || "folds_are: these data are cut otherwise".to_owned())?;
+    demand(record.folds == subject.fit.folds, || "folds: not as many as asked for".to_owned())?;
+    demand(record.folds_are == how, || "folds_are: these data are cut otherwise".to_owned())?;
     let smoothing = Smoothing::default().share;
-    demand(record["smoothing"].as_f64() == Some(smoothing), || format!("smoothing: should be {smoothing}"))?;
-    let priors: Vec<(f64, f64)> = record["priors"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|p| (p["prior"].as_f64().unwrap_or(f64::NAN), scored(&p["held_out"]).log_likelihood))
-        .collect();
-    let best = priors.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a });
-    demand(best.is_some_and(|b| record["prior"].as_f64() == Some(b.0)), || "prior: another of those tried is better".to_owned())?;
+    demand(record.smoothing == smoothing, || format!("smoothing: should be {smoothing}"))?;
+    let best = record.priors.iter().reduce(|a, b| if b.held_out.log_likelihood > a.held_out.log_likelihood { b } else { a });
+    demand(best.is_some_and(|b| record.prior == b.prior), || "prior: another of those tried is better".to_owned())?;
 
     let at = (0..path.rows.len()).find(|&r| path.field(r, "chosen") == Some("yes"));
     let lambda = at.map_or(f64::NAN, |r| path.number(r, "lambda"));
-    demand(record["lambda"].as_f64() == Some(lambda) && summary.lambda == lambda, || "lambda: path.csv chose another".to_owned())?;
+    demand(record.lambda == lambda && summary.lambda == lambda, || "lambda: path.csv chose another".to_owned())?;
     wrong_clearness(record, ranks, rank, row)?;
     wrong_sentence(summary, record, rank, lambda)
 }
 
 /// By how many standard errors the next smaller rank is behind; known from the table where the rank chosen is the best.
-fn wrong_clearness(record: &Value, ranks: &Named, rank: usize, row: usize) -> Result<(), String> {
-    let told = record["clearness_standard_errors"].as_f64();
+fn wrong_clearness(record: &ChoiceRecord, ranks: &Named, rank: usize, row: usize) -> Result<(), String> {
+    let told = record.clearness_standard_errors;
     let smaller = row.checked_sub(1);
     let expected = match smaller {
         None => None,
-        Some(below) if record["best_rank"].as_u64() == Some(rank as u64) => {
+        Some(below) if record.best_rank == rank => {
             let (behind, error) = (ranks.number(below, "behind_best"), ranks.number(below, "behind_standard_error"));
             Some(behind / error).filter(|c| c.is_finite())
         }
@@ -236,40 +214,39 @@ fn wrong_clearness(record: &Value, ranks: &Named, rank: usize, row: usize) -> Re
 }
 
 /// The numbers in the sentence are those of the record; it stands among the hints, too.
-fn wrong_sentence(summary: &metastate_report::Summary, record: &Value, rank: usize, lambda: f64) -> Result<(), String> {
-    let sentence = record["sentence"].as_str().unwrap_or_default();
+fn wrong_sentence(summary: &metastate_report::Summary, record: &ChoiceRecord, rank: usize, lambda: f64) -> Result<(), String> {
+    let sentence = &record.sentence;
     let plural = if rank == 1 { "meta-state" } else { "meta-states" };
-    let score = |value: &Value| format!("{:.5}", scored(value).log_likelihood);
     let must_hold = [
-        format!("({} a transition", score(&record["held_out"])),
-        format!("over {} folds", record["folds"]),
-        format!("empirical P {}", score(&record["empirical"]["held_out"])),
-        format!("independent {})", score(&record["independent"])),
+        format!("({:.5} a transition", record.held_out.log_likelihood),
+        format!("over {} folds", record.folds),
+        format!("empirical P {:.5}", record.empirical.held_out.log_likelihood),
+        format!("independent {:.5})", record.independent.log_likelihood),
         format!("{lambda:.4e}"),
     ];
     demand(sentence.starts_with(&format!("{rank} {plural}:")), || "sentence: another rank".to_owned())?;
     if let Some(part) = must_hold.iter().find(|part| !sentence.contains(part.as_str())) {
         return Err(format!("sentence: should hold `{part}`"));
     }
-    let clear = record["clearness_standard_errors"].as_f64();
+    let clear = record.clearness_standard_errors;
     let word = match clear {
         None => "there is no smaller rank",
         Some(c) if c >= 3.0 => "; clear: ",
         Some(_) => "; not clear: ",
     };
     demand(sentence.contains(word) || (clear.is_none() && rank > 1), || format!("sentence: should hold `{word}`"))?;
-    demand(summary.hints.iter().any(|h| h == sentence), || "sentence: not among the hints".to_owned())
+    demand(summary.hints.contains(sentence), || "sentence: not among the hints".to_owned())
 }
 
 /// lambda as the options say, the parts of the objective adding up, the point chosen, and no objective or gap that the solution published here
 /// contradicts.
-fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, whole: bool, proven: &Proven) -> Result<(), String> {
+fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Named, whole: bool, proven: &Proven) -> Result<(), String> {
     if let Some(wrong) = path.wrong_shape(&header(&PATH, 0, &[]), None) {
         return Err(wrong);
     }
     let (summary, fit) = (&subject.result.summary, subject.fit);
     let lambda_max = summary.lambda_max.unwrap_or(f64::NAN);
-    let wanted = record["rank"].as_u64().unwrap_or(0) as usize;
+    let wanted = record.rank;
     let limit = if whole { fit.max_rank } else { wanted };
     let rank = |r: usize| path.number(r, "rank") as usize;
     let n = path.rows.len();
@@ -297,7 +274,7 @@ fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, wh
         // The best objective grows with lambda, and no faster than in proportion: the bound proven here holds there, too.
         let floor = proven.gap.map_or(0.0, |g| (1.0 - g) * summary.objective * (lambda / summary.lambda).min(1.0));
         demand(objective >= floor * (1.0 - 1e-9), || wrong("objective: below what is possible"))?;
-        demand(WORDS.contains(&path.field(r, "status").unwrap_or_default()), || wrong("status: no such word"))?;
+        demand(StatusWord::ALL.iter().any(|word| path.field(r, "status") == Some(word.as_str())), || wrong("status: no such word"))?;
         let scores = ["held_out", "standard_error", "squared_error"];
         let given = |column: &&str| path.field(r, column).is_some_and(|f| f.parse::<f64>().is_ok());
         demand(scores.iter().all(|c| given(c) == whole), || wrong("held_out: the whole path, or none of it"))?;
@@ -312,19 +289,19 @@ fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, wh
 }
 
 /// The empirical matrix at its best and the marginal law, on the same folds.
-fn baselines(checks: &mut Checks, record: &Value, ranks: &Named, folds: &[Fold]) {
+fn baselines(checks: &mut Checks, record: &ChoiceRecord, ranks: &Named, folds: &[Fold]) {
     let smoothing = Smoothing::default().share;
-    let all = |score: &dyn Fn(Fold) -> FoldScore| -> Scored {
+    let all = |score: &dyn Fn(Fold) -> FoldScore| -> ScoreRecord {
         let each: Vec<FoldScore> = folds.iter().map(|f| score(*f)).collect();
         let (log_likelihood, standard_error) = mean_and_error(&each.iter().map(|s| s.log_likelihood).collect::<Vec<_>>());
         let squared_error = mean_and_error(&each.iter().map(|s| s.squared_error).collect::<Vec<_>>()).0;
-        Scored { log_likelihood, standard_error, squared_error }
+        ScoreRecord { log_likelihood, standard_error, squared_error }
     };
     let tried = (-2..=10).map(|k| 10f64.powf(0.5 * f64::from(k)));
     let scored_at = |pseudo: f64| (pseudo, all(&|fold| empirical_scores(fold, pseudo, smoothing)));
     let best = tried.map(scored_at).reduce(|a, b| if b.1.log_likelihood > a.1.log_likelihood { b } else { a });
     let Some((pseudo, empirical)) = best else { return };
-    let told = record["empirical"]["pseudo_counts"].as_f64().unwrap_or(f64::NAN);
+    let told = record.empirical.pseudo_counts;
     checks.add("empirical P: pseudo-counts", number(told), number(pseudo), (told - pseudo).abs() <= SCORE * pseudo);
     for (name, model, found) in [
         ("empirical P on the folds", "empirical", empirical),

@@ -3,7 +3,7 @@
 use metastate::Operator;
 use metastate::proof::Effort;
 use metastate::verify::{Reported, check_lambda_max, compare, recompute};
-use metastate_report::{Summary, number};
+use metastate_report::{BoundProof, Summary, number};
 
 use super::checks::Checks;
 use super::status::Proven;
@@ -16,7 +16,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     let (summary, chain) = (&subject.result.summary, &subject.data.chain());
     let (lambda, lambda_max) = settings::lambda(subject.fit, chain, summary.seed)?;
     // A lambda that was chosen is as it was chosen: the choice has checks of its own.
-    let lambda = lambda.or(summary.choice.as_ref().and_then(|c| c["lambda"].as_f64())).unwrap_or(f64::NAN);
+    let lambda = lambda.or(summary.choice.as_ref().map(|c| c.lambda)).unwrap_or(f64::NAN);
     checks.same("lambda", summary.lambda, lambda);
     let told = summary.lambda_max.unwrap_or(f64::NAN);
     checks.same("lambda_max", told, lambda_max);
@@ -52,7 +52,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     let wrong = wrong_proof(summary, chain.p());
     let told = match summary.bound_failure_probability {
         Some(p) => format!("{}, fails with probability {p:e}", summary.bound_proof),
-        None => summary.bound_proof.clone(),
+        None => summary.bound_proof.to_string(),
     };
     checks.add("bound_proof", told, wrong.unwrap_or("the word for this matrix"), wrong.is_none());
     Ok(Proven { gap: Some(found.certified_gap), slack: found.bound_slack() })
@@ -63,13 +63,12 @@ fn wrong_proof(s: &Summary, p: &dyn Operator) -> Option<&'static str> {
     let effort = Effort::default();
     let (low_rank, few) = (p.low_rank().is_some(), s.states <= effort.cholesky_states);
     let proven = s.lower_bound.is_some() && s.errors.certified_gap.is_some();
-    let (fits, certain) = match s.bound_proof.as_str() {
-        "not proven" => (s.lower_bound.is_none() && s.errors.certified_gap.is_none(), true),
-        "trivial" => (proven && s.lower_bound == Some(0.0), true),
-        "low-rank" => (proven && low_rank, true),
-        "cholesky" => (proven && !low_rank && few, true),
-        "lanczos" => (proven && !low_rank && !few, false),
-        _ => return Some("no such word"),
+    let (fits, certain) = match s.bound_proof {
+        BoundProof::NotProven => (s.lower_bound.is_none() && s.errors.certified_gap.is_none(), true),
+        BoundProof::Trivial => (proven && s.lower_bound == Some(0.0), true),
+        BoundProof::LowRank => (proven && low_rank, true),
+        BoundProof::Cholesky => (proven && !low_rank && few, true),
+        BoundProof::Lanczos => (proven && !low_rank && !few, false),
     };
     match (fits, certain, s.bound_failure_probability) {
         (false, ..) => Some("not what was done with this matrix"),

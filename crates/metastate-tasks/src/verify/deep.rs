@@ -5,8 +5,8 @@
 use metastate::linalg::Mat;
 use metastate::solve::score::Smoothing;
 use metastate::verify::plain::{Fold, anchored, climb, factor_scores, independent_scores, mean_and_error, merged, shares, split};
+use metastate_report::ChoiceRecord;
 use rayon::prelude::*;
-use serde_json::Value;
 
 use super::checks::{Checks, Named};
 use super::subject::Subject;
@@ -24,8 +24,8 @@ const LEAST: f64 = 1e-4;
 const SPLITS: usize = 3;
 
 /// The rows of `ranks.csv` about the chosen rank and its neighbours.
-pub fn check(checks: &mut Checks, subject: &Subject, record: &Value, ranks: &Named, folds: &[Fold]) {
-    let chosen = record["rank"].as_u64().unwrap_or(0) as usize;
+pub fn check(checks: &mut Checks, subject: &Subject, record: &ChoiceRecord, ranks: &Named, folds: &[Fold]) {
+    let chosen = record.rank;
     let prior = used_prior(record, ranks, chosen);
     let model = subject.model();
     let smoothing = Smoothing::default().share;
@@ -55,12 +55,10 @@ pub fn check(checks: &mut Checks, subject: &Subject, record: &Value, ranks: &Nam
 }
 
 /// The prior with which the ranks were compared: the one whose score is the row's, else the one chosen in the end.
-fn used_prior(record: &Value, ranks: &Named, chosen: usize) -> f64 {
+fn used_prior(record: &ChoiceRecord, ranks: &Named, chosen: usize) -> f64 {
     let row = (0..ranks.rows.len()).find(|&r| ranks.field(r, "model") == Some(&chosen.to_string()));
     let score = row.map_or(f64::NAN, |r| ranks.number(r, "held_out"));
-    let tried = record["priors"].as_array().into_iter().flatten();
-    let same = tried.filter(|p| p["held_out"]["log_likelihood"].as_f64() == Some(score)).find_map(|p| p["prior"].as_f64());
-    same.or(record["prior"].as_f64()).unwrap_or(1.0)
+    record.priors.iter().find(|p| p.held_out.log_likelihood == score).map_or(record.prior, |p| p.prior)
 }
 
 /// Where fits of this rank start.

@@ -19,7 +19,7 @@ mod zones;
 
 use std::path::Path;
 
-use metastate_report::{FileRecord, LedgerRecord, Loaded, Summary, hash};
+use metastate_report::{FileRecord, LedgerRecord, Loaded, Mismatch, Summary, hash};
 use serde_json::Value;
 
 pub use checks::{Line, Outcome, Verdict};
@@ -37,6 +37,9 @@ use subject::Subject;
 pub fn run(folder: &Path, deep: bool, reporter: &mut Reporter, stopper: &Stopper) -> Result<Outcome> {
     // The inputs may be found from another folder.
     let folder = &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    if let Some(mismatch) = Mismatch::find(folder)? {
+        return Ok(out_of_contract(folder, &mismatch));
+    }
     let opened = open(folder)?;
     if opened.1.inputs == [MEMORY] {
         return Err(CliError::failed("E-CLI-INPUTS-GONE", "this result rests on data in the memory of a Python program")
@@ -50,16 +53,29 @@ pub fn run(folder: &Path, deep: bool, reporter: &mut Reporter, stopper: &Stopper
     recheck(folder, &opened, &data, deep, reporter)
 }
 
+/// A summary that is not as the contract has it: that is what was found, and nothing else can be looked at.
+fn out_of_contract(folder: &Path, mismatch: &Mismatch) -> Outcome {
+    let mut checks = Checks::default();
+    checks.table(&mismatch.field, Some(mismatch.what.clone()));
+    checks.not_checked("everything else", "as in the folder", "the summary cannot be read");
+    Outcome::new(folder, checks)
+}
+
 /// The result in a folder, with the options that it was made with.
 pub fn open(folder: &Path) -> Result<(Loaded, InputArgs, FitArgs)> {
     let result = metastate_report::load(folder)?;
-    let summary = &result.summary;
+    let (input, fit) = recorded_options(folder, &result.summary)?;
+    Ok((result, input, fit))
+}
+
+/// The options in `summary.json`: the one place where they become types.
+pub fn recorded_options(folder: &Path, summary: &Summary) -> Result<(InputArgs, FitArgs)> {
     let unreadable = |e: serde_json::Error| {
         CliError::failed("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})")).at(folder.display().to_string())
     };
     let input: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
     let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
-    Ok((result, input, fit))
+    Ok((input, fit))
 }
 
 /// Recomputes everything in a folder from its data.
@@ -132,11 +148,19 @@ fn unknown_field(folder: &Path, summary: &Summary) -> Option<String> {
     let text = std::fs::read_to_string(folder.join("summary.json")).unwrap_or_default();
     let (found, known): (Value, Value) =
         (serde_json::from_str(&text).unwrap_or_default(), serde_json::to_value(summary).unwrap_or_default());
-    let inner =
-        |value: &Value| ["errors"].iter().filter_map(|key| value[*key].as_object()).flat_map(|o| o.keys().cloned()).collect::<Vec<_>>();
-    let names = |value: &Value| value.as_object().into_iter().flat_map(|o| o.keys().cloned()).chain(inner(value)).collect::<Vec<_>>();
-    let known = names(&known);
-    names(&found).into_iter().find(|name| !known.contains(name)).map(|name| format!("no result has a field {name}"))
+    beyond(&found, &known, "").map(|name| format!("no result has a field {name}"))
+}
+
+/// The first field of `found`, at any depth, that `known` does not have.
+fn beyond(found: &Value, known: &Value, at: &str) -> Option<String> {
+    match (found, known) {
+        (Value::Object(found), Value::Object(known)) => found.iter().find_map(|(name, value)| match known.get(name) {
+            Some(known) => beyond(value, known, &format!("{at}{name}.")),
+            None => Some(format!("{at}{name}")),
+        }),
+        (Value::Array(found), Value::Array(known)) => found.iter().zip(known).find_map(|(a, b)| beyond(a, b, at)),
+        _ => None,
+    }
 }
 
 /// The inputs must be where they were, seen from here or from where the fit was run, with the same bytes.

@@ -81,7 +81,7 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
     let Some(choice) = &subject.result.summary.choice else { return demand(story.is_null(), "path: there is none") };
     let table = Named::read(subject.folder, "path.csv")?;
     let points = story["points"].as_array().map(Vec::as_slice).unwrap_or_default();
-    demand(story["sentence"] == choice["sentence"], "path: another sentence")?;
+    demand(story["sentence"] == choice.sentence.as_str(), "path: another sentence")?;
     demand(points.len() == table.rows.len(), "path: not as many points as path.csv")?;
     let number = |x: &Value| x.as_f64().unwrap_or(f64::NAN);
     let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());

@@ -4,8 +4,7 @@ use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use metastate::verify::plain::{Prior, climb, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
 use metastate::{Chain, Operator};
-use metastate_report::number;
-use serde_json::Value;
+use metastate_report::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, number};
 
 use super::checks::Checks;
 use super::subject::Subject;
@@ -38,34 +37,34 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     checks.table("refit", wrong_record(subject, told, refit, kind));
     checks.table("refit.npz", not_stochastic(refit).then(|| "factors that are not stochastic".to_owned()));
     let chain = &subject.data.chain();
-    match subject.fit.refit_kind() {
-        RefitKind::LeastSquares => least_squares(checks, subject, told, refit),
-        _ => likelihood(checks, subject, told, refit),
+    match told {
+        RefitRecord::LeastSquares(told) => least_squares(checks, subject, told, refit),
+        RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit),
     }
     if let Some(truth) = truth {
-        let (found, reported) = (recovery(chain, refit, truth), told["rel_re"].as_f64().unwrap_or(f64::NAN));
+        let (found, reported) = (recovery(chain, refit, truth), told.rel_re().unwrap_or(f64::NAN));
         checks.add("refit rel_re", number(reported), number(found), (reported - found).abs() <= 1e-6 * found);
     }
     checks.not_checked("refit sweeps, passes, converged, tried", kind, "how it came about");
 }
 
 /// Kind, rank and prior.
-fn wrong_record(subject: &Subject, told: &Value, refit: &Factors, kind: &str) -> Option<String> {
+fn wrong_record(subject: &Subject, told: &RefitRecord, refit: &Factors, kind: &str) -> Option<String> {
     let summary = &subject.result.summary;
-    let chosen = summary.choice.as_ref().and_then(|c| c["rank"].as_u64()).map(|r| r as usize);
+    let chosen = summary.choice.as_ref().map(|c| c.rank);
     let rank = refit.u.cols();
-    if told["kind"] != kind {
+    if told.kind() != kind {
         return Some(format!("kind: {kind} was asked for"));
     }
-    if told["rank"].as_u64() != Some(rank as u64) {
+    if told.rank() != rank {
         return Some(format!("rank: the factors have {rank}"));
     }
     // Data with fewer directions than were chosen have a refit of fewer.
     if rank > chosen.unwrap_or(summary.rank) || (chosen.is_none() && rank != summary.rank) {
         return Some(format!("rank: {} was found", chosen.unwrap_or(summary.rank)));
     }
-    let prior = subject.fit.prior.or(summary.choice.as_ref().and_then(|c| c["prior"].as_f64()));
-    let wrong = kind == "likelihood" && prior.is_some_and(|c| told["prior"].as_f64() != Some(c));
+    let prior = subject.fit.prior.or(summary.choice.as_ref().map(|c| c.prior));
+    let wrong = kind == "likelihood" && prior.is_some_and(|c| told.prior() != Some(c));
     wrong.then(|| format!("prior: should be {}", number(prior.unwrap_or(f64::NAN))))
 }
 
@@ -77,12 +76,12 @@ fn not_stochastic(Factors { u, v }: &Factors) -> bool {
 }
 
 /// The fidelity, no worse than before the refit, nor than that of one meta-state.
-fn least_squares(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors) {
+fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresRecord, refit: &Factors) {
     let chain = &subject.data.chain();
     let found = fidelity(chain.p(), chain.weights(), &refit.u, &refit.v);
     let one = rank_one(chain);
     let scale = fidelity(chain.p(), chain.weights(), &one.u, &one.v);
-    let reported = told["fidelity"].as_f64().unwrap_or(f64::NAN);
+    let reported = told.fidelity;
     let agrees = (reported - found).abs() <= 1e-7 * found.abs() + 1e-11 * scale;
     checks.add("refit fidelity", number(reported), number(found), agrees);
     let mut most = scale;
@@ -118,7 +117,7 @@ fn rank_one(chain: &Chain) -> Factors {
 }
 
 /// The likelihood with and without the prior; further passes find little to gain.
-fn likelihood(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Factors) {
+fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors) {
     let Factors { u, v } = refit;
     // What was counted, or for a given matrix its weights times its rows, and the prior in the same unit.
     let Ok((counts, unit)) = subject.data.data.transitions() else {
@@ -126,13 +125,13 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &Value, refit: &Fact
     };
     let counts = &counts;
     let found = log_likelihood(counts, u, v);
-    let reported = told["log_likelihood"].as_f64().unwrap_or(f64::NAN);
+    let reported = told.log_likelihood;
     checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
-    let (claim, strength) = (told["penalised"].as_f64().unwrap_or(f64::NAN), unit * told["prior"].as_f64().unwrap_or(f64::NAN));
+    let (claim, strength) = (told.penalised, unit * told.prior);
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
     // The prior's shares are those of the start. One start is published; of the other only the ends of the range are known.
     let same_rank = subject.result.factors.u.cols() == u.cols();
-    if told["start"] == "penalised solution" && same_rank {
+    if told.start == StartWord::PenalisedSolution && same_rank {
         let prior = Prior { strength, shares: shares(counts, &subject.result.factors.u), marginal: marginal(counts) };
         let found = penalised(counts, u, v, &prior);
         checks.add("refit penalised", number(claim), number(found), near(claim, found));

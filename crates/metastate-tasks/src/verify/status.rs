@@ -1,7 +1,7 @@
 //! The word for why the solver stopped, against the options and the numbers.
 
 use metastate::solve::Settings;
-use metastate_report::Summary;
+use metastate_report::{StatusWord, Summary};
 
 use super::checks::Checks;
 use super::command::Typed;
@@ -21,13 +21,13 @@ pub struct Proven {
 /// Whether the word may stand.
 pub fn check(checks: &mut Checks, summary: &Summary, fit: &FitArgs, typed: Option<&Typed>, proven: &Proven) {
     let found = wrong(summary, fit, typed, proven);
-    checks.add("status", &summary.status, found.clone().unwrap_or_else(|| "allowed".to_owned()), found.is_none());
+    checks.add("status", summary.status, found.clone().unwrap_or_else(|| "allowed".to_owned()), found.is_none());
 }
 
 fn wrong(summary: &Summary, fit: &FitArgs, typed: Option<&Typed>, proven: &Proven) -> Option<String> {
     let unless = |it_is: bool, why: &str| (!it_is).then(|| why.to_owned());
-    match summary.status.as_str() {
-        "certified" => {
+    match summary.status {
+        StatusWord::Certified => {
             let slack = proven.slack.clamp(0.0, MOST_SLACK * fit.gap);
             let told = proven.gap.map_or_else(|| "nothing".to_owned(), |g| format!("{g:.2e}"));
             match fit.stop {
@@ -36,22 +36,21 @@ fn wrong(summary: &Summary, fit: &FitArgs, typed: Option<&Typed>, proven: &Prove
                 _ => Some("no rule of these options certifies".to_owned()),
             }
         }
-        "early" => unless(fit.stop == StopKind::Early, "needs --stop early"),
-        "rank-cap" => {
-            let chosen = summary.choice.as_ref().and_then(|c| c["rank"].as_u64()).map_or(usize::MAX, |r| r as usize);
+        StatusWord::Early => unless(fit.stop == StopKind::Early, "needs --stop early"),
+        StatusWord::RankCap => {
+            let chosen = summary.choice.as_ref().map_or(usize::MAX, |c| c.rank);
             let most = fit.max_rank.min(chosen);
             (summary.rank < most).then(|| format!("{} meta-states, and {most} were allowed", summary.rank))
         }
-        "iteration-limit" => {
+        StatusWord::IterationLimit => {
             let most = Settings::default().max_sweeps;
             (summary.iterations < most).then(|| format!("{} sweeps, and {most} were allowed", summary.iterations))
         }
-        "time-limit" => {
+        StatusWord::TimeLimit => {
             let limit = typed.map_or_else(|| summary.command.contains("time_limit="), |t| t.command.run.time_limit.is_some());
             unless(limit, "the command has no time limit")
         }
         // A downward word: no claim that anything was reached.
-        "stationary" | "interrupted" => None,
-        _ => Some("no such word".to_owned()),
+        StatusWord::Stationary | StatusWord::Interrupted => None,
     }
 }

@@ -62,7 +62,7 @@ impl<'a> Subject<'a> {
 
     /// The zone of each state, from 0, as `states.csv` tells it.
     pub fn zones(&self) -> Result<Vec<usize>, String> {
-        let told = self.result.column("metastate").map_err(|_| "states.csv has no column metastate".to_owned())?;
+        let told = self.result.column("zone").map_err(|_| "states.csv has no column zone".to_owned())?;
         let zone = |text: &String| text.parse::<usize>().ok().filter(|z| (1..=self.zone_count()).contains(z)).map(|z| z - 1);
         if told.len() != self.data.chain().states() {
             return Err(format!("states.csv has {} rows", told.len()));

@@ -24,18 +24,20 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
 }
 
 fn names(subject: &Subject) -> Vec<String> {
-    let mut names = header(&["label", "weight", "metastate"], subject.u().cols(), &["membership"]);
+    let mut names = header(&["label", "weight", "metastate", "zone"], subject.u().cols(), &["membership"]);
     if subject.data.coordinates.is_some() {
         names.extend(["lon".to_owned(), "lat".to_owned()]);
     }
     names
 }
 
-/// Labels, weights and coordinates of the data, memberships of the factors, each to the letter; zones are a check of their own.
+/// Labels, weights and coordinates of the data, memberships of the factors and the largest of them, each to the letter; zones are a
+/// check of their own.
 fn states(subject: &Subject) -> Option<String> {
     let (u, xi) = (subject.u(), subject.data.chain().xi());
     let row = |i: usize| -> Vec<Cell> {
-        let mut row = vec![Cell::Is(subject.labels[i].clone()), Cell::number(xi[i]), Cell::Free];
+        let metastate = Cell::Is((home(u.row(i)) + 1).to_string());
+        let mut row = vec![Cell::Is(subject.labels[i].clone()), Cell::number(xi[i]), metastate, Cell::Free];
         row.extend(u.row(i).iter().map(|x| Cell::number(*x)));
         row.extend(subject.data.coordinates.iter().flat_map(|c| [Cell::number(c[i].0), Cell::number(c[i].1)]));
         row

@@ -1,6 +1,6 @@
 //! The bootstrap: what it says about itself must hang together. The draws are not made again.
 
-use serde_json::Value;
+use metastate_report::{UncertaintyRecord, load_extras};
 
 use super::checks::{Cell, Checks, Named, header};
 use super::subject::Subject;
@@ -20,19 +20,19 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
     checks.hash_only("uncertainty: intervals, agreement, stability", "the draws are not made again");
 }
 
-fn wrong(subject: &Subject, told: &Value) -> Result<(), String> {
+fn wrong(subject: &Subject, told: &UncertaintyRecord) -> Result<(), String> {
     let s = subject.u().cols();
     let demand = |it_is: bool, what: &str| if it_is { Ok(()) } else { Err(what.to_owned()) };
-    demand(told["draws"].as_u64() == Some(subject.fit.bootstrap as u64), "draws: not as many as asked for")?;
+    demand(told.draws == subject.fit.bootstrap, "draws: not as many as asked for")?;
     let draws = subject.fit.bootstrap as f64;
-    let confidence = told["confidence"].as_f64().unwrap_or(f64::NAN);
+    let confidence = told.confidence;
     demand(confidence > 0.0 && confidence < 1.0, "confidence: no share")?;
     let how = subject.data.parts().map(|p| p.drawn());
-    demand(told["draws_are"].as_str() == how.as_deref(), "draws_are: these data are drawn otherwise")?;
-    let shares: Vec<f64> = told["stability"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+    demand(Some(told.draws_are.as_str()) == how.as_deref(), "draws_are: these data are drawn otherwise")?;
+    let shares = &told.stability;
     demand(shares.len() == s && shares.iter().all(|x| (0.0..=1.0).contains(x)), "stability: not one share a meta-state")?;
-    let (lists, shown) = (&told["timescale_intervals"], page_intervals(subject));
-    demand(*lists == shown, "timescale_intervals: page.json has others")?;
+    let shown = load_extras(subject.folder).map_err(|e| e.to_string())?.timescale_intervals;
+    demand(told.timescale_intervals == shown, "timescale_intervals: page.json has others")?;
 
     let table = Named::read(subject.folder, "uncertainty.csv")?;
     let names = header(&["label", "metastate", "agreement", "undecided"], s, &["membership", "lower", "upper"]);
@@ -55,16 +55,11 @@ fn wrong(subject: &Subject, told: &Value) -> Result<(), String> {
         let said = table.field(i, "undecided");
         let is = agreement < confidence;
         demand(said == Some(if is { "yes" } else { "no" }), &format!("row {}, undecided: {agreement} of the draws agree", i + 1))?;
-        undecided += u64::from(is);
+        undecided += usize::from(is);
         for k in 1..=s {
             let (low, high) = (table.number(i, &format!("lower_{k}")), table.number(i, &format!("upper_{k}")));
             demand(low <= high && low >= -1e-9 && high <= 1.0 + 1e-9, &format!("row {}, lower_{k} and upper_{k}: no interval", i + 1))?;
         }
     }
-    demand(told["undecided_states"].as_u64() == Some(undecided), &format!("undecided_states: the table has {undecided}"))
-}
-
-fn page_intervals(subject: &Subject) -> Value {
-    let text = std::fs::read_to_string(subject.folder.join("page.json")).unwrap_or_default();
-    serde_json::from_str::<Value>(&text).map(|page| page["timescale_intervals"].clone()).unwrap_or_default()
+    demand(told.undecided_states == undecided, &format!("undecided_states: the table has {undecided}"))
 }

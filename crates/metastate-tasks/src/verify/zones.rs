@@ -1,4 +1,4 @@
-//! Hard meta-states and the files about them.
+//! The zones and the files about them.
 
 use std::collections::BTreeSet;
 
@@ -28,10 +28,10 @@ const MOST_WORK: usize = 100_000_000;
 pub fn check(checks: &mut Checks, subject: &Subject) {
     let zones = match subject.zones() {
         Ok(zones) => zones,
-        Err(why) => return checks.table("hard meta-states", Some(why)),
+        Err(why) => return checks.table("zones", Some(why)),
     };
     let wrong = wrong_zones(checks, subject, &zones);
-    checks.table("hard meta-states", wrong);
+    checks.table("zones", wrong);
     let told = Told::new(subject, zones);
     checks.table("zones.csv", told.csv(subject));
     if subject.has_cells() {
@@ -112,7 +112,17 @@ impl Told {
         (0..self.zones.len()).filter(move |&i| self.zones[i] == zone)
     }
 
-    /// `zones.csv`. The leading meta-state is the one with most of the zone's mass; which of two with equal mass, rounding decides.
+    /// The meta-state (from 0) that a file calls the leading one of a zone, when it may: none has more of the zone's mass. Which of two with equal
+    /// mass, rounding decides.
+    fn leading(&self, subject: &Subject, z: usize, told: f64) -> Option<usize> {
+        let (u, xi) = (subject.u(), subject.data.chain().xi());
+        let mut mass = vec![0.0; u.cols()];
+        self.members(z).for_each(|i| mass.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += xi[i] * u));
+        let most = mass.iter().copied().fold(0.0, f64::max);
+        (0..mass.len()).find(|&j| told == (j + 1) as f64 && mass[j] >= most - ROUNDING)
+    }
+
+    /// `zones.csv`.
     fn csv(&self, subject: &Subject) -> Option<String> {
         let (u, xi) = (subject.u(), subject.data.chain().xi());
         let table = match Named::read(subject.folder, "zones.csv") {
@@ -126,11 +136,7 @@ impl Told {
         }
         let mut rows = Vec::new();
         for z in 0..self.sizes.len() {
-            let mut mean = vec![0.0; u.cols()];
-            self.members(z).for_each(|i| mean.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += xi[i] * u));
-            let most = mean.iter().copied().fold(0.0, f64::max);
-            let leading = table.field(z, "metastate").and_then(|m| m.parse::<usize>().ok()).and_then(|m| m.checked_sub(1));
-            let Some(leading) = leading.filter(|m| mean.get(*m).is_some_and(|mass| *mass >= most - ROUNDING)) else {
+            let Some(leading) = self.leading(subject, z, table.number(z, "metastate")) else {
                 return Some(format!("row {}, metastate: another one has more of its mass", z + 1));
             };
             let mut row = vec![Cell::Is((z + 1).to_string()), Cell::Is(self.sizes[z].to_string())];
@@ -204,12 +210,13 @@ impl Told {
         for (z, feature) in features.iter().enumerate() {
             let told = &feature["properties"];
             let expected = self.properties(z);
-            // `metastate` is the number of the zone once more, for maps that colour by it.
             let count = told.as_object().map_or(0, serde_json::Map::len);
-            let again = [("metastate", (z + 1) as f64)];
-            let wrong = expected.iter().chain(&again).find(|(name, x)| !told[*name].as_f64().is_some_and(|f| near(f, *x)));
+            let wrong = expected.iter().find(|(name, x)| !told[*name].as_f64().is_some_and(|f| near(f, *x)));
             if let Some((name, x)) = wrong {
                 return Some(format!("zone {}, {name}: should be {x}", z + 1));
+            }
+            if self.leading(subject, z, told["metastate"].as_f64().unwrap_or(f64::NAN)).is_none() {
+                return Some(format!("zone {}, metastate: another one has more of its mass", z + 1));
             }
             if count != expected.len() + 1 || feature["type"] != "Feature" || feature["geometry"]["type"] != "MultiPolygon" {
                 return Some(format!("zone {}: other properties, or no multipolygon", z + 1));
@@ -228,7 +235,7 @@ impl Told {
             Err(why) => return Some(why),
         };
         let names = file.columns.iter().map(|c| c.0.as_str());
-        if !names.eq(["zone", "size", "mass", "inflow", "outflow", "self_share", "geometry"]) {
+        if !names.eq(["zone", "size", "mass", "inflow", "outflow", "self_share", "metastate", "geometry"]) {
             return Some("other columns".to_owned());
         }
         let mut bounds: Option<[f64; 4]> = None;
@@ -239,7 +246,11 @@ impl Told {
                     return Some(format!("zone {}, {name}: should be {x}", z + 1));
                 }
             }
-            let Column::Bytes(shapes) = &file.columns[6].1 else { return Some("no geometry".to_owned()) };
+            let Column::Numbers(metastates) = &file.columns[6].1 else { return Some("no meta-states".to_owned()) };
+            if self.leading(subject, z, metastates.get(z).copied().unwrap_or(f64::NAN)).is_none() {
+                return Some(format!("zone {}, metastate: another one has more of its mass", z + 1));
+            }
+            let Column::Bytes(shapes) = &file.columns[7].1 else { return Some("no geometry".to_owned()) };
             let shape = shapes.get(z).and_then(|bytes| shapes::from_wkb(bytes));
             for &(x, y) in shape.iter().flatten().flatten().flatten() {
                 let b = bounds.get_or_insert([x, y, x, y]);

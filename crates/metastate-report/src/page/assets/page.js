@@ -6,7 +6,10 @@
   const array = (text, Type) => (text == null ? null : new Type(bytes(text).buffer));
   const d = D.states, s = D.rank;
   const weight = array(D.weight, Float32Array), top = array(D.top, Uint8Array);
-  const ours = array(D.hard, Uint16Array);
+  // A state belongs to the meta-state of its largest membership (home) and lies in one zone (ours). The two are numbered alike where there is a zone for
+  // each meta-state; otherwise zones have colours of their own.
+  const ours = array(D.zone, Uint16Array), home = array(D.metastate, Uint16Array);
+  const paired = D.zones_are_metastates;
   const lon = array(D.lon, Float32Array), lat = array(D.lat, Float32Array);
   const shown = array(D.shown, Uint32Array), U = array(D.u, Uint16Array), V = array(D.v, Float32Array);
   const rival = D.rival ? array(D.rival.hard, Uint16Array) : null;
@@ -14,14 +17,14 @@
   const place = new Map();                       // state -> its row among the shown ones
   shown.forEach((i, k) => place.set(i, k));
   const labelOf = (i) => (place.has(i) ? D.labels[place.get(i)] : 'state ' + (i + 1));
-  const membership = (i, j) => (place.has(i) && U ? U[place.get(i) * s + j] / 65535 : ours[i] === j ? top[i] / 255 : 0);
+  const membership = (i, j) => (place.has(i) && U ? U[place.get(i) * s + j] / 65535 : home[i] === j ? top[i] / 255 : 0);
 
   // ---------------------------------------------------------------- what is chosen, and who wants to know
   // Beside a rival's hard zones ours are hard at first: like is seen with like.
-  const now = { zone: null, state: null, soft: !rival, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
+  const now = { metastate: null, state: null, soft: !rival, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
   const listeners = [];
   const set = (change) => { Object.assign(now, change); listeners.forEach((f) => f()); };
-  const pickZone = (j) => set({ zone: now.zone === j ? null : j });
+  const pick = (j) => set({ metastate: now.metastate === j ? null : j });
   const hardNow = () => (now.point != null && now.point !== D.path.chosen && pathHard[now.point] ? pathHard[now.point] : ours);
 
   // ---------------------------------------------------------------- small tools
@@ -57,6 +60,7 @@
     };
     return '#' + f(0) + f(8) + f(4);
   };
+  const zoneColour = (z) => colour(paired ? z : s + z);
   // A state between meta-states has a colour between theirs.
   const blend = (i) => {
     const sum = [0, 0, 0];
@@ -171,8 +175,8 @@
     const list = [];
     for (let j = 0; j < s; j++) { const m = membership(i, j); if (m > 0.005) list.push([j, m]); }
     list.sort((a, b) => b[1] - a[1]);
-    const head = [el('b', { text: labelOf(i), dir: 'auto' }), el('div', { text: 'share of all departures: ' + number(weight[i]) })];
-    return head.concat(bars(list.slice(0, 6).map(([j, m]) => ['zone ' + (j + 1), m, colour(j)])));
+    const head = [el('b', { text: labelOf(i), dir: 'auto' }), el('div', { text: 'zone ' + (ours[i] + 1) }), el('div', { text: 'share of all departures: ' + number(weight[i]) })];
+    return head.concat(bars(list.slice(0, 6).map(([j, m]) => ['meta-state ' + (j + 1), m, colour(j)])));
   };
 
   // ---------------------------------------------------------------- cards
@@ -204,7 +208,7 @@
       canvas.addEventListener('pointermove', (e) => { const hit = where(e); canvas.style.cursor = hit && hit.click ? 'pointer' : 'default'; if (hit) showTip(hit.tip, e.clientX, e.clientY); else hideTip(); });
       canvas.addEventListener('pointerleave', hideTip);
       canvas.addEventListener('click', (e) => { const hit = where(e); if (hit && hit.click) hit.click(); });
-      canvas.addEventListener('keydown', (e) => { if (e.key === 'Escape') { hideTip(); set({ zone: null, state: null }); } });
+      canvas.addEventListener('keydown', (e) => { if (e.key === 'Escape') { hideTip(); set({ metastate: null, state: null }); } });
     }
     const svg = () => { const [w, h] = size(), pen = new FilePen(w, h); draw(pen, w, h); return pen.file(); };
     body.tool('SVG', () => save(name + '.svg', new Blob([svg()], { type: 'image/svg+xml' })), 'Download ' + name + ' as SVG');
@@ -226,11 +230,11 @@
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
   document.getElementById('facts').append(fact(count(d), 'states'), fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
     fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), 'certified gap'), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
-  const chips = document.getElementById('zones');
+  const chips = document.getElementById('chips');
   D.metastates.forEach((m, j) => {
-    const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'false', 'data-zone': j, on: { click: () => pickZone(j) } },
+    const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'false', 'data-metastate': j, on: { click: () => pick(j) } },
       el('span', { class: 'swatch', style: { background: colour(j) } }), el('span', { text: (j + 1) + ' · ' + percent(m.mass) }));
-    listeners.push(() => chip.setAttribute('aria-pressed', String(now.zone === j)));
+    listeners.push(() => chip.setAttribute('aria-pressed', String(now.metastate === j)));
     chips.append(chip);
   });
 
@@ -241,10 +245,10 @@
     return a;
   };
   if (lon) {
-    const body = card('map', 'Map', 'Cells coloured by zone; with soft memberships a cell between zones has a colour between theirs. Point at a cell for its memberships, click it to see where its trips lead.', figures, 'Map');
+    const body = card('map', 'Map', 'Cells coloured by zone; with soft memberships a cell between meta-states has a colour between theirs. Point at a cell for its memberships, click it to see where its trips lead.', figures, 'Map');
     const find = el('input', { type: 'search', placeholder: 'find a cell, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
-    const reset = el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ zone: null, state: null }) } });
+    const reset = el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ metastate: null, state: null }) } });
     body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), rival ? toggle('Beside ' + D.rival.name, 'beside') : null, d > 500 ? toggle('Far cells too', 'all') : null, find, reset,
       el('datalist', { id: 'labels' }, ...D.labels.slice(0, 3000).map((l) => el('option', { value: l })))));
     // The middle 95 % of the cells decide the frame; a few far away would shrink the city to a dot.
@@ -276,14 +280,14 @@
       panels(w, h).forEach((m) => {
         const theirs = m.p === 1, zone = theirs ? rival : hard;
         pen.rect(m.left, 20, m.width, h - 20, css('--water'));
-        pen.text(theirs ? D.rival.name + ', ' + D.rival.k + ' zones' : 'metastate, ' + (1 + hard.reduce((a, b) => Math.max(a, b), 0)) + ' zones', m.left, 14, { size: 13, weight: 600 });
+        pen.text(theirs ? D.rival.name + ', ' + D.rival.k + ' zones' : 'metastate, ' + (hard === ours ? D.zones : 1 + hard.reduce((a, b) => Math.max(a, b), 0)) + ' zones', m.left, 14, { size: 13, weight: 600 });
         const cw = Math.max(1, cell * squeeze * m.k - 0.4), ch = Math.max(1, cell * m.k - 0.4);
         for (let i = 0; i < d; i++) {
           if (lon[i] < frame.w || lon[i] > frame.e || lat[i] < frame.s || lat[i] > frame.n) continue;
           const x = m.x(lon[i] - cell / 2), y = m.y(lat[i] + cell / 2);
           if (!theirs && going) { pen.rect(x, y, cw, ch, ramp(Math.sqrt(going.share[i] / going.most))); continue; }
-          let alpha = 1, fill = colour(zone[i]);
-          if (!theirs && now.zone != null) { alpha = hard === ours ? membership(i, now.zone) : +(zone[i] === now.zone); fill = colour(now.zone); pen.rect(x, y, cw, ch, css('--line'), 0.5); }
+          let alpha = 1, fill = zoneColour(zone[i]);
+          if (!theirs && now.metastate != null) { alpha = hard === ours ? membership(i, now.metastate) : +(zone[i] === now.metastate); fill = colour(now.metastate); pen.rect(x, y, cw, ch, css('--line'), 0.5); }
           else if (!theirs && now.soft && hard === ours) { if (place.has(i)) fill = blend(i); else alpha = 0.15 + 0.85 * (top[i] / 255); }
           pen.rect(x, y, cw, ch, fill, alpha);
         }
@@ -317,16 +321,16 @@
         }
         return null;
       },
-      rows: () => [['label', 'lon', 'lat', 'weight', 'zone'].concat(rival ? ['rival_zone'] : [])].concat(Array.from(shown, (i) => [labelOf(i), lon[i], lat[i], weight[i], ours[i] + 1].concat(rival ? [rival[i] + 1] : []))),
-      words: () => `Map of ${d} cells in ${s} zones` + (rival ? `, beside the zones of ${D.rival.name}` : ''),
+      rows: () => [['label', 'lon', 'lat', 'weight', 'metastate', 'zone'].concat(rival ? ['rival_zone'] : [])].concat(Array.from(shown, (i) => [labelOf(i), lon[i], lat[i], weight[i], home[i] + 1, ours[i] + 1].concat(rival ? [rival[i] + 1] : []))),
+      words: () => `Map of ${d} cells in ${D.zones} zones` + (rival ? `, beside the zones of ${D.rival.name}` : ''),
     });
   } else {
-    const order = Array.from(shown).sort((a, b) => ours[a] - ours[b] || weight[b] - weight[a]), most = Math.min(order.length, 400);
-    const kept = order.length > most ? Array.from(shown).sort((a, b) => weight[b] - weight[a]).slice(0, most).sort((a, b) => ours[a] - ours[b] || weight[b] - weight[a]) : order;
+    const order = Array.from(shown).sort((a, b) => home[a] - home[b] || weight[b] - weight[a]), most = Math.min(order.length, 400);
+    const kept = order.length > most ? Array.from(shown).sort((a, b) => weight[b] - weight[a]).slice(0, most).sort((a, b) => home[a] - home[b] || weight[b] - weight[a]) : order;
     const body = card('map', 'Memberships', (order.length > most ? 'The ' + most + ' busiest states' : 'All states') + ', one column each, ordered by meta-state; the height of a colour is the membership. Point for details, click to see where a state leads.', figures, 'Memberships');
     const find = el('input', { type: 'search', placeholder: 'find a state, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
-    body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), find, el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ zone: null, state: null }) } }),
+    body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), find, el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ metastate: null, state: null }) } }),
       el('datalist', { id: 'labels' }, ...D.labels.slice(0, 3000).map((l) => el('option', { value: l })))));
     figure(body, {
       name: 'memberships', height: 240,
@@ -335,17 +339,17 @@
         kept.forEach((i, k) => {
           let y = h - 4;
           for (let j = 0; j < s; j++) {
-            const m = now.soft ? membership(i, j) : +(ours[i] === j);
+            const m = now.soft ? membership(i, j) : +(home[i] === j);
             if (m <= 0) continue;
             const tall = m * (h - 12);
             y -= tall;
-            pen.rect(k * step, y, Math.max(0.6, step - 0.3), tall, colour(j), now.zone == null || now.zone === j ? 1 : 0.15);
+            pen.rect(k * step, y, Math.max(0.6, step - 0.3), tall, colour(j), now.metastate == null || now.metastate === j ? 1 : 0.15);
           }
           if (now.state === i) pen.frame(k * step, 4, step, h - 8, css('--ink'), 2);
         });
       },
       at: (x, y, w) => { const i = kept[Math.floor((x / w) * kept.length)]; return i == null ? null : { tip: aboutState(i), click: () => set({ state: now.state === i ? null : i }) }; },
-      rows: () => [['label', 'weight', 'zone'].concat(Array.from({ length: s }, (_, j) => 'membership_' + (j + 1)))].concat(kept.map((i) => [labelOf(i), weight[i], ours[i] + 1].concat(Array.from({ length: s }, (_, j) => membership(i, j))))),
+      rows: () => [['label', 'weight', 'metastate', 'zone'].concat(Array.from({ length: s }, (_, j) => 'membership_' + (j + 1)))].concat(kept.map((i) => [labelOf(i), weight[i], home[i] + 1, ours[i] + 1].concat(Array.from({ length: s }, (_, j) => membership(i, j))))),
       words: () => `Memberships of ${kept.length} states in ${s} meta-states`,
     });
   }
@@ -398,11 +402,11 @@
     const body = card('metastates', 'Meta-states', 'Click a line to light the meta-state up everywhere. Anchors are the states that belong to it most; destinations are where its trips lead.', figures, 'Meta-states');
     const head = ['', 'states', 'mass', 'stationary', 'anchors', 'destinations'];
     const rows = D.metastates.map((m, j) => {
-      const row = el('tr', { class: 'pick', tabindex: '0', on: { click: () => pickZone(j), keydown: (e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pickZone(j); } } } },
+      const row = el('tr', { class: 'pick', tabindex: '0', on: { click: () => pick(j), keydown: (e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(j); } } } },
         el('td', {}, el('span', { class: 'swatch', style: { background: colour(j) } }), ' ' + (j + 1)), el('td', { class: 'n', text: count(m.size) }), el('td', { class: 'n', text: percent(m.mass) }),
         el('td', { class: 'n', text: D.stationary ? percent(D.stationary[j]) : '–' }), el('td', { class: 'label', dir: 'auto', text: m.anchors.join(' · ') }),
         el('td', { class: 'label', dir: 'auto', text: m.destinations.map(([l, x]) => l + ' ' + percent(x)).join(' · ') }));
-      listeners.push(() => { row.classList.toggle('on', now.zone === j); row.setAttribute('aria-selected', String(now.zone === j)); });
+      listeners.push(() => { row.classList.toggle('on', now.metastate === j); row.setAttribute('aria-selected', String(now.metastate === j)); });
       return row;
     });
     body.append(el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ...head.map((t, k) => el('th', { text: t, class: k > 0 && k < 4 ? 'n' : '', scope: 'col' })))), el('tbody', {}, ...rows))));
@@ -425,16 +429,16 @@
       draw: (pen, w, h) => {
         const at = spots(w, h);
         for (const [i, j, f] of [...drawn].reverse()) {
-          const [x0, y0] = at[i], [x1, y1] = at[j], bend = 0.18, on = now.zone == null || now.zone === i || now.zone === j;
+          const [x0, y0] = at[i], [x1, y1] = at[j], bend = 0.18, on = now.metastate == null || now.metastate === i || now.metastate === j;
           pen.curve(x0, y0, (x0 + x1) / 2 - bend * (y1 - y0), (y0 + y1) / 2 + bend * (x1 - x0), x1, y1, colour(i), 0.6 + 9 * (f / widest), on ? 0.6 : 0.06);
         }
-        at.forEach(([x, y], j) => { pen.circle(x, y, radius(j), colour(j), now.zone === j ? css('--ink') : css('--card'), now.zone === j ? 3 : 1.5); pen.text(String(j + 1), x, y + 4, { anchor: 'middle', size: 12, weight: 650, fill: '#ffffff' }); });
+        at.forEach(([x, y], j) => { pen.circle(x, y, radius(j), colour(j), now.metastate === j ? css('--ink') : css('--card'), now.metastate === j ? 3 : 1.5); pen.text(String(j + 1), x, y + 4, { anchor: 'middle', size: 12, weight: 650, fill: '#ffffff' }); });
       },
       at: (x, y, w, h) => {
         const j = spots(w, h).findIndex(([a, b], k) => (a - x) ** 2 + (b - y) ** 2 < (radius(k) + 4) ** 2);
         if (j < 0) return null;
         const to = K[j].map((p, l) => [l, p]).sort((a, b) => b[1] - a[1]).slice(0, 5);
-        return { tip: [el('b', { text: 'meta-state ' + (j + 1) }), el('div', { text: 'stationary share ' + percent(mass[j]) })].concat(bars(to.map(([l, p]) => ['to ' + (l + 1), p, colour(l)]))), click: () => pickZone(j) };
+        return { tip: [el('b', { text: 'meta-state ' + (j + 1) }), el('div', { text: 'stationary share ' + percent(mass[j]) })].concat(bars(to.map(([l, p]) => ['to ' + (l + 1), p, colour(l)]))), click: () => pick(j) };
       },
       rows: () => [['from', 'to', 'flow']].concat(edges.map(([i, j, f]) => [i + 1, j + 1, f])),
       words: () => `Flow diagram of the latent chain with ${s} meta-states`,
@@ -446,13 +450,13 @@
       draw: (pen, w, h) => {
         const { side, x0, y0 } = cellAt(w, h);
         K.forEach((row, i) => row.forEach((p, j) => {
-          pen.rect(x0 + j * side, y0 + i * side, side - 0.7, side - 0.7, ramp(Math.sqrt(p)), now.zone == null || now.zone === i || now.zone === j ? 1 : 0.25);
+          pen.rect(x0 + j * side, y0 + i * side, side - 0.7, side - 0.7, ramp(Math.sqrt(p)), now.metastate == null || now.metastate === i || now.metastate === j ? 1 : 0.25);
           if (side > 34) pen.text(p < 0.005 ? '' : p.toFixed(2).replace(/^0/, ''), x0 + (j + 0.5) * side, y0 + (i + 0.5) * side + 4, { anchor: 'middle', size: 11, fill: p > 0.4 ? '#14181c' : '#ffffff' });
         }));
         const every = Math.ceil(16 / side);
         for (let j = 0; j < s; j += every) { pen.text(String(j + 1), x0 + (j + 0.5) * side, y0 - 6, { anchor: 'middle', size: 11, fill: css('--muted') }); pen.text(String(j + 1), x0 - 6, y0 + (j + 0.5) * side + 4, { anchor: 'end', size: 11, fill: css('--muted') }); }
       },
-      at: (x, y, w, h) => { const { side, x0, y0 } = cellAt(w, h), j = Math.floor((x - x0) / side), i = Math.floor((y - y0) / side); return K[i] && K[i][j] != null ? { tip: [el('b', { text: `${i + 1} → ${j + 1}` }), el('div', { text: 'probability ' + fixed(K[i][j], 4) })], click: () => pickZone(i) } : null; },
+      at: (x, y, w, h) => { const { side, x0, y0 } = cellAt(w, h), j = Math.floor((x - x0) / side), i = Math.floor((y - y0) / side); return K[i] && K[i][j] != null ? { tip: [el('b', { text: `${i + 1} → ${j + 1}` }), el('div', { text: 'probability ' + fixed(K[i][j], 4) })], click: () => pick(i) } : null; },
       rows: () => [['from'].concat(K.map((_, j) => j + 1))].concat(K.map((r, i) => [i + 1].concat(r))),
       words: () => `Transition matrix of the latent chain, ${s} by ${s}`,
     });
@@ -476,16 +480,16 @@
     const most = D.horizon, slider = el('input', { type: 'range', min: '1', max: String(most), value: '1', 'aria-label': 'Steps ahead' }), tell = el('output', {});
     slider.addEventListener('input', () => set({ steps: Number(slider.value) }));
     ahead.append(el('div', { class: 'controls' }, el('label', {}, 'steps', slider), tell));
-    const begin = () => (now.state != null ? Array.from({ length: s }, (_, j) => membership(now.state, j)) : Array.from({ length: s }, (_, j) => +(j === (now.zone ?? 0))));
+    const begin = () => (now.state != null ? Array.from({ length: s }, (_, j) => membership(now.state, j)) : Array.from({ length: s }, (_, j) => +(j === (now.metastate ?? 0))));
     // Law over the meta-states at departure number n: u K^(n-1).
     const laws = () => { const list = [begin()]; for (let n = 1; n <= most; n++) { const a = list[n - 1]; list.push(a.map((_, j) => K.reduce((sum, row, l) => sum + a[l] * row[j], 0))); } return list; };
-    listeners.push(() => { slider.value = String(now.steps); tell.textContent = `${now.steps} from ${now.state != null ? labelOf(now.state) : 'meta-state ' + ((now.zone ?? 0) + 1)}`; });
+    listeners.push(() => { slider.value = String(now.steps); tell.textContent = `${now.steps} from ${now.state != null ? labelOf(now.state) : 'meta-state ' + ((now.metastate ?? 0) + 1)}`; });
     figure(ahead, {
       name: 'forecast', height: 280,
       draw: (pen, w, h) => {
         const b = { x0: 70, x1: w - 12, y0: 14, y1: h - 44 }, L = laws(), hi = Math.max(...L.map((a) => Math.max(...a))), sx = scale(0, most, b.x0, b.x1), sy = scale(0, hi * 1.05, b.y1, b.y0);
         axes(pen, b, sx, sy, 'steps', 'share');
-        for (let j = 0; j < s; j++) pen.line(L.map((a, n) => [sx(n), sy(a[j])]), colour(j), now.zone === j ? 3.5 : 1.8);
+        for (let j = 0; j < s; j++) pen.line(L.map((a, n) => [sx(n), sy(a[j])]), colour(j), now.metastate === j ? 3.5 : 1.8);
         pen.line([[sx(now.steps), b.y0], [sx(now.steps), b.y1]], css('--ink'), 1, [3, 3]);
       },
       rows: () => [['step'].concat(K.map((_, j) => 'metastate_' + (j + 1)))].concat(laws().map((a, n) => [n].concat(a))),
@@ -496,7 +500,7 @@
   // ---------------------------------------------------------------- 6. P and X
   if (D.heat) {
     const n = D.heat.bins, P = array(D.heat.p, Float32Array), X = array(D.heat.x, Float32Array);
-    const body = card('matrices', 'Data and model', 'Share of all moves from the states of a row to those of a column, states ordered by meta-state and binned' + (D.heat.states_a_bin > 1 ? ' (' + fixed(D.heat.states_a_bin, 3) + ' states a bin)' : '') + '. Left what was counted, right what the meta-states say. Brighter is more, on a logarithmic scale.', figures, 'Data and model');
+    const body = card('matrices', 'Data and model', 'Share of all moves from the states of a row to those of a column, states ordered by zone and binned' + (D.heat.states_a_bin > 1 ? ' (' + fixed(D.heat.states_a_bin, 3) + ' states a bin)' : '') + '. Left what was counted, right what the meta-states say. Brighter is more, on a logarithmic scale.', figures, 'Data and model');
     const most = P.reduce((a, b) => Math.max(a, b), 0) || 1, shade = (x) => (x <= 0 ? 0 : Math.max(0, 1 + Math.log10(x / most) / 5));
     const panel = (w) => { const side = Math.min((w - 24) / 2, 540); return { side, left: [(w - 2 * side - 24) / 2, (w - 2 * side - 24) / 2 + side + 24] }; };
     const picture = (A) => {
@@ -514,7 +518,7 @@
           if (pen.c) { pen.c.imageSmoothingEnabled = false; pen.c.drawImage(pictures[k], left[k], 22, side, side); }
           else for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) pen.rect(left[k] + j * unit, 22 + i * unit, unit + 0.05, unit + 0.05, ramp(shade(A[i * n + j])));
           D.heat.borders.forEach((b) => { const t = (b / D.states) * side; pen.line([[left[k] + t, 22], [left[k] + t, 22 + side]], 'rgba(255,255,255,.35)', 0.7); pen.line([[left[k], 22 + t], [left[k] + side, 22 + t]], 'rgba(255,255,255,.35)', 0.7); });
-          if (now.zone != null) { const from = (now.zone ? D.heat.borders[now.zone - 1] : 0) / D.states, to = (D.heat.borders[now.zone] ?? D.states) / D.states; pen.frame(left[k], 22 + from * side, side, Math.max(1, (to - from) * side), '#d55e00', 2); }
+          if (paired && now.metastate != null) { const from = (now.metastate ? D.heat.borders[now.metastate - 1] : 0) / D.states, to = (D.heat.borders[now.metastate] ?? D.states) / D.states; pen.frame(left[k], 22 + from * side, side, Math.max(1, (to - from) * side), '#d55e00', 2); }
         });
       },
       at: (x, y, w) => {
