@@ -30,7 +30,7 @@ pub use forecast::{
 pub use load::{Loaded, load, load_extras};
 pub use map::{bar_chart, zone_map};
 pub use png::Painter;
-pub use result::{FitResult, Zones, pictures, remake, write};
+pub use result::{FitResult, pictures, remake, write};
 pub use summary::{ErrorMeasures, FileRecord, LedgerRecord, SCHEMA, Summary};
 pub use tables::{csv_field, number, parse_csv};
 pub use zones::ZoneSet;

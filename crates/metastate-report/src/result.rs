@@ -43,35 +43,8 @@ pub struct FitResult<'a> {
     pub extra: &'a [(&'static str, Vec<u8>)],
 }
 
-/// The states of each meta-state by their largest membership.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Zones {
-    /// The meta-state of each state, from 0.
-    pub metastate: Vec<usize>,
-    /// States in each.
-    pub sizes: Vec<usize>,
-    /// `sum_i xi_i u_ij`.
-    pub masses: Vec<f64>,
-}
-
-impl Zones {
-    /// The largest membership decides; the lower number when two are equal.
-    pub fn by_membership(u: &Mat, xi: &[f64]) -> Self {
-        let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-        let metastate: Vec<usize> = (0..u.rows()).map(|i| largest(u.row(i))).collect();
-        let mut sizes = vec![0; u.cols()];
-        metastate.iter().for_each(|&j| sizes[j] += 1);
-        let mut masses = vec![0.0; u.cols()];
-        for (i, x) in xi.iter().enumerate() {
-            masses.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += x * u);
-        }
-        Zones { metastate, sizes, masses }
-    }
-}
-
 /// Writes the folder and hands back the summary with the hashes of its files.
 pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult, extras: &Extras) -> Result<Summary> {
-    let zones = Zones::by_membership(&result.model.u, result.xi);
     let draft = Draft::begin(place)?;
     let mut put = |name: &str, bytes: &[u8]| {
         summary.files.insert(name.to_owned(), hash::of_bytes(bytes));
@@ -91,7 +64,7 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
     put("states.csv", tables::states(result).as_bytes())?;
     put("states.parquet", &parquet_table::states(result).map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
-    put("metastates.csv", tables::metastates(result, &zones).as_bytes())?;
+    put("metastates.csv", tables::metastates(result).as_bytes())?;
     let mut latent = Mat::default();
     thin::product(&result.model.v.transposed(), &result.model.u, &mut latent);
     put("latent.csv", tables::latent(&latent).as_bytes())?;

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use metastate::Mat;
+use metastate::aggregate::Partition;
 use metastate::aggregate::latent::LatentChain;
 
-use crate::result::{FitResult, Zones};
+use crate::result::FitResult;
 
 /// Anchor states and destinations named for each meta-state.
 pub(crate) const NAMED: usize = 5;
@@ -63,8 +64,9 @@ pub(crate) fn states(result: &FitResult) -> String {
 
 /// Size, mass, anchor states (largest membership, then weight), top destinations with their shares, and the share in the stationary
 /// law of the latent chain (the one that the data's own law leads to, where there are several).
-pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
+pub(crate) fn metastates(result: &FitResult) -> String {
     let (u, v) = (&result.model.u, &result.model.v);
+    let (sizes, masses) = sizes_and_masses(u, result.xi);
     let named = NAMED.min(u.rows());
     let chain = LatentChain::new(u, v).and_then(|chain| chain.stationary(result.xi));
     let stationary = |j: usize| chain.as_ref().map_or(f64::NAN, |laws| laws.limit[j]);
@@ -73,7 +75,7 @@ pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
     (1..=named).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
     out.push_str(",stationary\n");
     for j in 0..u.cols() {
-        push(&mut out, format_args!("{},{},{:?}", j + 1, zones.sizes[j], zones.masses[j]));
+        push(&mut out, format_args!("{},{},{:?}", j + 1, sizes[j], masses[j]));
         for i in largest(u.rows(), named, |i| (u[(i, j)], result.xi[i])) {
             push(&mut out, format_args!(",{}", csv_field(&result.labels[i].to_string())));
         }
@@ -83,6 +85,15 @@ pub(crate) fn metastates(result: &FitResult, zones: &Zones) -> String {
         push(&mut out, format_args!(",{:?}\n", stationary(j)));
     }
     out
+}
+
+/// For each meta-state the number of states that belong to it most, and `sum_i xi_i u_ij`.
+pub(crate) fn sizes_and_masses(u: &Mat, xi: &[f64]) -> (Vec<usize>, Vec<f64>) {
+    let mut masses = vec![0.0; u.cols()];
+    for (i, x) in xi.iter().enumerate() {
+        masses.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += x * u);
+    }
+    (Partition::by_membership(u, xi).sizes, masses)
 }
 
 /// K = V^T U: a step of the chain on meta-states.

@@ -292,9 +292,7 @@ fn point(s: &Solution, lambda_max: f64, held_out: Option<&HeldOut>) -> Point {
 
 /// The largest membership decides.
 fn hard_zones(s: &Solution) -> Vec<u16> {
-    let u = &s.factors.u;
-    let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-    (0..u.rows()).map(|i| largest(u.row(i)) as u16).collect()
+    s.factors.u.largest_entries().map(|j| j as u16).collect()
 }
 
 /// One line a point. The scores of the penalised solution are there for the whole path only; those of the refit belong to the rank.

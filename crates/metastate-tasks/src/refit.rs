@@ -150,7 +150,7 @@ fn table(found: &Uncertainty, x: &Factors, labels: &[Label]) -> String {
     out.push('\n');
     for (i, label) in labels.iter().enumerate() {
         let row = x.u.row(i);
-        let home = (1..s).fold(0, |best, k| if row[k] > row[best] { k } else { best });
+        let home = metastate::linalg::largest_entry(row);
         let undecided = if found.undecided[i] { "yes" } else { "no" };
         out += &format!("{},{},{},{undecided}", csv_field(&label.to_string()), home + 1, number(found.agreement[i]));
         (0..s).for_each(|k| out += &format!(",{},{},{}", number(row[k]), number(found.lower[(i, k)]), number(found.upper[(i, k)])));

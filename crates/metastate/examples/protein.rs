@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let observed = Observed::new(counts.csr().clone())?;
     let refit = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
     let report = |name: &str, x: &Factors, seconds: f64| {
-        let hard: Vec<u32> = (0..d).map(|i| largest(x.u.row(i))).collect();
+        let hard: Vec<u32> = x.u.largest_entries().map(|j| j as u32).collect();
         let pairs: Vec<(u32, i64)> = frames.iter().zip(&expert).map(|(f, e)| (hard[*f as usize], *e)).collect();
         println!(
             "{name}: rank {}, ARI per frame {:.3}, second eigenvalue {:.4}, {seconds:.1} s",
@@ -123,10 +123,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         report(&format!("chosen rank, likelihood ({:.4} a transition)", fit.log_likelihood), &fit.factors, clock.elapsed().as_secs_f64());
     }
     Ok(())
-}
-
-fn largest(row: &[f64]) -> u32 {
-    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best }) as u32
 }
 
 /// Of `K = V^T U`, by iteration on what is orthogonal to the constant vector from the left.

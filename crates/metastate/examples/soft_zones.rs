@@ -123,8 +123,7 @@ fn k_means(rows: &Mat, k: usize, seed: u64) -> (Vec<usize>, f64) {
 }
 
 fn hard(u: &Mat) -> Vec<u32> {
-    let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-    (0..u.rows()).map(|i| largest(u.row(i)) as u32).collect()
+    u.largest_entries().map(|j| j as u32).collect()
 }
 
 /// Hubert and Arabie (1985).

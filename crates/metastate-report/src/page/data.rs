@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::extras::{Extras, PathStory};
 use super::heat::Heat;
-use crate::result::{FitResult, Zones};
+use crate::result::FitResult;
 use crate::summary::Summary;
-use crate::tables::{NAMED, largest};
+use crate::tables::{NAMED, largest, sizes_and_masses};
 
 /// States with labels and memberships, at most.
 const MOST_SHOWN: usize = 10_000;
@@ -125,14 +125,14 @@ fn shown_states(xi: &[f64], s: usize) -> Vec<u32> {
 
 fn metastates(result: &FitResult) -> Vec<Value> {
     let (u, v) = (&result.model.u, &result.model.v);
-    let zones = Zones::by_membership(u, result.xi);
+    let (sizes, masses) = sizes_and_masses(u, result.xi);
     let label = |i: usize| result.labels[i].to_string();
     (0..u.cols())
         .map(|j| {
             let anchors: Vec<String> = largest(u.rows(), NAMED, |i| (u[(i, j)], result.xi[i])).into_iter().map(label).collect();
             let destinations: Vec<(String, f64)> =
                 largest(v.rows(), NAMED, |i| (v[(i, j)], result.xi[i])).into_iter().map(|i| (label(i), v[(i, j)])).collect();
-            json!({ "size": zones.sizes.get(j), "mass": zones.masses.get(j), "anchors": anchors, "destinations": destinations })
+            json!({ "size": sizes[j], "mass": masses[j], "anchors": anchors, "destinations": destinations })
         })
         .collect()
 }

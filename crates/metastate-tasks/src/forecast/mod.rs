@@ -12,7 +12,7 @@ use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
 use metastate_report::{
-    CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, Loaded, PassageRow, Prediction, StationaryClass, TimescaleRow, Zones, folder,
+    CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, Loaded, PassageRow, Prediction, StationaryClass, TimescaleRow, folder,
 };
 
 use crate::args::{ForecastCommand, InputArgs, ModelKind};
@@ -138,9 +138,9 @@ fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &Loaded, lag:
     }
     let states = StateIndex::from_labels(labels.iter().map(|l| Label::from(l.as_str())).collect())?;
     let chain = LatentChain::new(&factors.u, &factors.v).map_err(|e| damaged(format!("the factors cannot be used: {e}")))?;
-    let zones = Zones::by_membership(&factors.u, &loaded.xi);
-    let lumped = Lumped::new(&chain, &zones.metastate, chain.rank())?;
-    Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part: zones.metastate, lumped, lag })
+    let part: Vec<usize> = factors.u.largest_entries().collect();
+    let lumped = Lumped::new(&chain, &part, chain.rank())?;
+    Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part, lumped, lag })
 }
 
 fn gather(command: &ForecastCommand, model: &Model, start: &start::Start) -> Result<Forecast> {

@@ -92,8 +92,7 @@ impl Partition {
 
     /// Every state goes where its membership is largest (the lower number when two are equal); zones are numbered as the columns.
     pub fn by_membership(u: &Mat, weights: &[f64]) -> Self {
-        let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-        let labels: Vec<u32> = (0..u.rows()).map(|i| largest(u.row(i)) as u32).collect();
+        let labels: Vec<u32> = u.largest_entries().map(|j| j as u32).collect();
         Partition::numbered(labels, weights, u.cols())
     }
 

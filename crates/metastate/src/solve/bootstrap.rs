@@ -16,7 +16,7 @@ use super::problem::Factors;
 use super::refit::{LikelihoodSettings, Observed, likelihood};
 use crate::counts::folds::sum;
 use crate::error::{Error, Result};
-use crate::linalg::{Csr, Mat, thin};
+use crate::linalg::{Csr, Mat, largest_entry, thin};
 
 /// Memory for the memberships of all replicates, at most.
 const MOST_BYTES: u128 = 4 << 30;
@@ -230,8 +230,8 @@ fn summarise(
     let stability = (0..s).map(|k| draws.iter().map(|draw| overlap(draw, k)).sum::<f64>() / count).collect();
     let agreement: Vec<f64> = (0..d)
         .map(|i| {
-            let home = largest(reference.u.row(i));
-            draws.iter().filter(|draw| largest(draw.row(i)) == home).count() as f64 / count
+            let home = largest_entry(reference.u.row(i));
+            draws.iter().filter(|draw| largest_entry(draw.row(i)) == home).count() as f64 / count
         })
         .collect();
     let undecided = agreement.iter().map(|a| *a < settings.confidence).collect();
@@ -246,10 +246,6 @@ pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
         return sorted[below];
     }
     sorted[below] + part * (sorted[(below + 1).min(sorted.len() - 1)] - sorted[below])
-}
-
-fn largest(row: &[f64]) -> usize {
-    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
 }
 
 fn check(settings: &BootstrapSettings, d: usize, s: usize) -> Result<()> {
