@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::estimate::divide_rows;
+use super::empirical::divide_rows;
 use super::stationary::{StationaryLaw, StationaryOptions, stationary_law};
 use super::{Chain, WeightPower};
 use crate::counts::StateIndex;
@@ -105,7 +105,7 @@ impl Chain {
         });
         let (weights, index, ledger, keep) = weights.leave_out(&gone, &index)?;
         let mut q = p.restrict(&keep);
-        let sums: Vec<f64> = (0..q.rows()).map(|i| q.row(i).1.iter().sum()).collect();
+        let sums = q.row_sums();
         divide_rows(&mut q, &sums);
         weights.into_chain(Arc::new(SparseOperator::new(q, Vec::new())?), index, ledger, given.weight_power)
     }

@@ -1,5 +1,6 @@
 //! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states.
 
+pub(crate) mod empirical;
 mod estimate;
 mod given;
 pub(crate) mod stationary;

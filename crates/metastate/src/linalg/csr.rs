@@ -132,6 +132,18 @@ impl Csr {
         })
     }
 
+    /// The sum of each row.
+    pub fn row_sums(&self) -> Vec<f64> {
+        (0..self.rows).map(|i| self.row(i).1.iter().sum()).collect()
+    }
+
+    /// The sum of each column, added up row by row.
+    pub fn column_sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.cols];
+        self.indices.iter().zip(&self.values).for_each(|(&j, x)| sums[j as usize] += x);
+        sums
+    }
+
     /// The transpose, also by rows.
     pub fn transposed(&self) -> Csr {
         let mut indptr = vec![0usize; self.cols + 1];

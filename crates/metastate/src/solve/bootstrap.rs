@@ -106,7 +106,7 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
         return Err(Error::SizeMismatch { what: "the counts to resample", expected: d, found: whole.rows() });
     }
     let total: f64 = whole.values().iter().sum();
-    let share: Vec<f64> = (0..d).map(|i| whole.row(i).1.iter().sum::<f64>() / total).collect();
+    let share: Vec<f64> = whole.row_sums().into_iter().map(|n| n / total).collect();
     let world = World::new(data, &whole, reference, settings.refit.prior)?;
     let looked_at = looked_at(&whole);
     let everywhere: Vec<u32> = (0..d as u32).collect();

@@ -11,6 +11,7 @@ use super::score::{Model, Smoothing, score};
 use super::select::HeldOut;
 use super::settings::{Settings, Start, StopRule};
 use super::solution::Solution;
+use crate::chain::empirical::transition_matrix;
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, SparseOperator};
@@ -99,21 +100,4 @@ impl<'a> FoldPaths<'a> {
             .collect::<Result<Vec<_>>>()?;
         Ok(HeldOut { folds: scored })
     }
-}
-
-/// `p_ij = n_ij / n_i`; rows that were never left are uniform.
-pub(crate) fn transition_matrix(counts: &Csr) -> Result<SparseOperator> {
-    let mut p = counts.clone();
-    let indptr = p.indptr().to_vec();
-    let values = p.values_mut();
-    let mut uniform = Vec::new();
-    for i in 0..indptr.len() - 1 {
-        let row = &mut values[indptr[i]..indptr[i + 1]];
-        let sum: f64 = row.iter().sum();
-        row.iter_mut().for_each(|x| *x /= sum);
-        if row.is_empty() {
-            uniform.push(i as u32);
-        }
-    }
-    SparseOperator::new(p, uniform)
 }

@@ -6,9 +6,9 @@
 
 use super::merge::merge_nearest;
 use super::{LeastSquares, Likelihood, LikelihoodSettings, Observed, least_squares, likelihood};
+use crate::chain::empirical::transition_matrix;
 use crate::error::Result;
 use crate::linalg::{Csr, Mat, SparseOperator};
-use crate::solve::path::transition_matrix;
 use crate::solve::problem::{Factors, Problem};
 use crate::solve::relaxation::Relaxation;
 use crate::solve::start;
