@@ -146,10 +146,8 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs, inputs: Vec<FileRecor
         WeightsKind::Arrivals => WeightsBy::Arrivals,
     };
     let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power: weight_power(fit) })?;
-    let index = counted.counts.index();
-    let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
     let parts = Parts::new(&counted.counts, counted.frames.as_deref(), &chain)?;
-    let coordinates = counted.coordinates.map(|all| kept.iter().map(|&i| all[i]).collect());
+    let coordinates = counted.coordinates.map(|all| chain.kept().iter().map(|&i| all[i]).collect());
     Ok(FromCounts { chain, parts, coordinates, cell: counted.cell, inputs, rows: counted.rows, rows_counted: counted.kept, hints })
 }
 

@@ -55,7 +55,7 @@ impl Chain {
             [only] => return Err(Error::OneState { label: counts.index().label(only).to_string() }),
             _ => {}
         }
-        let csr = if keep.len() == counts.states() { counts.csr().clone() } else { counts.csr().restrict(&keep) };
+        let csr = counts.csr().restrict(&keep);
         let d = keep.len();
         let departures = csr.row_sums();
         let total: f64 = departures.iter().sum();
@@ -74,6 +74,8 @@ impl Chain {
             xi,
             weight_power: options.weight_power,
             index: counts.index().restricted(&keep),
+            counts: Some(csr),
+            kept: keep,
             transitions: total,
             departures,
             stationary_residual: None,
