@@ -1,7 +1,6 @@
 //! The training counts as all methods see them.
 
 use crate::chain::WeightPower;
-use crate::chain::empirical::transition_matrix;
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, Operator, SparseOperator};
 use crate::solve::refit::Observed;
@@ -29,7 +28,7 @@ impl Training {
         let departures = observed.counts().row_sums();
         let total: f64 = departures.iter().sum();
         let weights = departures.iter().map(|n| (n.max(NO_DEPARTURES.min(total / d as f64)) / total).powf(power.exponent())).collect();
-        Ok(Training { p: transition_matrix(observed.counts())?, observed, weights, departures })
+        Ok(Training { p: observed.transition_matrix()?, observed, weights, departures })
     }
 
     /// Number of states.

@@ -1,7 +1,8 @@
 //! The counts as the likelihood sees them: by rows and by columns, with their margins.
 
+use crate::chain::empirical::transition_matrix_both_ways;
 use crate::error::{Error, Result};
-use crate::linalg::Csr;
+use crate::linalg::{Csr, SparseOperator};
 
 /// Transition counts `n_ij`, stored twice so that both blocks of a pass stream.
 #[derive(Debug, Clone)]
@@ -27,6 +28,11 @@ impl Observed {
         let share = counts.row_sums().into_iter().map(|n| n / total).collect();
         let marginal = marginal_law(&counts);
         Ok(Observed { by_column: counts.transposed(), by_row: counts, share, marginal, total })
+    }
+
+    /// P of the counts; a row that was never left is uniform.
+    pub(crate) fn transition_matrix(&self) -> Result<SparseOperator> {
+        transition_matrix_both_ways(&self.by_row, &self.by_column)
     }
 
     /// The counts, row by row.
