@@ -24,6 +24,7 @@ pub mod linalg;
 pub mod proof;
 pub mod simulate;
 pub mod solve;
+mod stats;
 pub mod verify;
 
 pub use chain::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};

@@ -8,8 +8,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::linalg::assignment::cheapest_assignment;
 use crate::linalg::{Mat, wide};
-use crate::solve::bootstrap::assign;
 
 /// Points side by side, one a SIMD lane.
 const LANES: usize = 8;
@@ -105,7 +105,7 @@ impl Partition {
             let row = shared.row_mut(z as usize);
             row.iter_mut().zip(u.row(i)).for_each(|(s, u)| *s += weights[i] * u);
         }
-        let place = assign(k, |zone, column| -shared[(zone, column)]);
+        let place = cheapest_assignment(k, |zone, column| -shared[(zone, column)]);
         Partition::numbered(self.labels.iter().map(|&z| place[z as usize] as u32).collect(), weights, k)
     }
 

@@ -1,5 +1,6 @@
 //! Matrices and the few products that the method needs. Nothing here knows of Markov chains.
 
+pub mod assignment;
 mod csr;
 mod mat;
 mod operator;

@@ -6,7 +6,7 @@
 use super::likelihood::{Likelihood, LikelihoodSettings, likelihood_watched, prior_mass};
 use super::{Observed, SpectralFits};
 use crate::error::{Error, Result};
-use crate::solve::bootstrap::matching;
+use crate::linalg::assignment::matching;
 use crate::solve::problem::Factors;
 
 /// Where a refit started.
