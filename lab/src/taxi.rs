@@ -71,13 +71,12 @@ impl Trips {
             .or_else(|first| read(&input, &settings(&NAMES[1], false), &mut Silent).map_err(|_| first))?;
         let Ingest::Counts(counted) = ingested.data else { return Err(Error::NoData(format!("{name} holds no trips"))) };
         let data = Data::from_counts(&counted.counts, &Estimate::default())?;
-        let (chain, index) = (data.chain(), counted.counts.index());
-        let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
+        let chain = data.chain();
         let counts = data.parts().map(Parts::counts).ok_or_else(|| Error::NoData(format!("{name} holds no trips")))?;
         let (Some(all), Some(side)) = (counted.coordinates, counted.cell) else {
             return Err(Error::NoData(format!("{name} has no coordinates")));
         };
-        let places: Vec<(f64, f64)> = kept.iter().map(|&i| all[i]).collect();
+        let places: Vec<(f64, f64)> = chain.kept().iter().map(|&i| all[i]).collect();
         let neighbours = Neighbours::of_cells(&places, side);
         let most = lambda_max(chain.p(), chain.weights(), seed)?;
         let of_row = |(_, n): (&[u32], &[f64])| n.iter().copied().fold(0.0, f64::max) / n.iter().sum::<f64>();

@@ -102,7 +102,7 @@ fn a_reference_column_of_the_inputs_is_counted_row_by_row() {
 fn compare_refuses_what_it_cannot_use() {
     let place = four_groups();
     let base = ["compare", "counts.csv", "--rank", "4", "--out", "out"];
-    let cases: [&[&str]; 9] = [
+    let cases: [&[&str]; 11] = [
         &["--methods", "svd-partition,no-such"],
         &["--folds", "1"],
         &["--smoothing", "0"],
@@ -112,6 +112,9 @@ fn compare_refuses_what_it_cannot_use() {
         &["--reference", "no-such", "--reference-from", "towns.csv"],
         &["--reference", "group", "--reference-from", "towns.csv", "--label", "group"],
         &["--places", "counts.csv"],
+        // Endless, and no regular file.
+        &["--reference", "group", "--reference-from", "/dev/zero"],
+        &["--places", "/dev/zero"],
     ];
     for case in cases {
         let (out, err) = place.expect(2, &[&base, case].concat());

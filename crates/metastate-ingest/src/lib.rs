@@ -12,6 +12,7 @@
 //! # Ok::<(), metastate_ingest::IngestError>(())
 //! ```
 
+pub mod arrays;
 mod assemble;
 mod cells;
 mod codes;
@@ -31,6 +32,7 @@ mod npz;
 mod ordered;
 mod progress;
 mod settings;
+pub mod side;
 mod source;
 mod table;
 mod trajectories;

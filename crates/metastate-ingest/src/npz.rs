@@ -19,8 +19,19 @@ struct Archive<'s> {
     name: &'s str,
 }
 
-fn refuse(sentence: impl Into<String>, file: &str) -> IngestError {
+pub(crate) fn refuse(sentence: impl Into<String>, file: &str) -> IngestError {
     IngestError::new(Code::Npz, sentence).file(file).remedy("save it with scipy.sparse.save_npz(file, matrix.tocsr())")
+}
+
+/// One array of an archive, whose stored sizes are believed as far as packing can go.
+pub(crate) fn member_reader<R: Read>(file: R, declared: u64, packed: u64, label: &str) -> Result<NpyReader<R>> {
+    if declared > packed.saturating_mul(BEST_DEFLATE).saturating_add(1024) {
+        return Err(IngestError::new(Code::Size, "an array in this archive is said to be larger than its packed bytes allow")
+            .file(label)
+            .value(format!("{declared} bytes from {packed}"))
+            .remedy("the file is forged or damaged; write it again"));
+    }
+    NpyReader::open(file, declared, label)
 }
 
 impl Archive<'_> {
@@ -35,13 +46,7 @@ impl Archive<'_> {
         let file =
             self.zip.by_name(&format!("{member}.npy")).map_err(|e| refuse(format!("the array `{member}` cannot be read ({e})"), name))?;
         let (declared, packed) = (file.size(), file.compressed_size());
-        if declared > packed.saturating_mul(BEST_DEFLATE).saturating_add(1024) {
-            return Err(IngestError::new(Code::Size, "an array in this archive is said to be larger than its packed bytes allow")
-                .file(label)
-                .value(format!("{declared} bytes from {packed}"))
-                .remedy("the file is forged or damaged; write it again"));
-        }
-        NpyReader::open(file, declared, &label)
+        member_reader(file, declared, packed, &label)
     }
 
     fn header(&mut self, member: &str) -> Result<Header> {

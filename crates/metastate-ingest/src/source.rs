@@ -161,7 +161,7 @@ fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
 }
 
 impl Source {
-    fn file(path: PathBuf) -> Result<Self> {
+    pub(crate) fn file(path: PathBuf) -> Result<Self> {
         let name = path.display().to_string();
         Source::look(name, path, None)
     }

@@ -1,6 +1,7 @@
 //! The tables of what was chosen and of how sure it is: `path.csv`, `ranks.csv`, `uncertainty.csv`.
 
 use metastate::Label;
+use metastate::linalg::largest_entry;
 use metastate::solve::Factors;
 use metastate::solve::bootstrap::Uncertainty;
 use metastate::solve::path::LambdaPoint;
@@ -60,7 +61,7 @@ pub fn uncertainty_csv(found: &Uncertainty, x: &Factors, labels: &[Label]) -> St
     out.push('\n');
     for (i, label) in labels.iter().enumerate() {
         let row = x.u.row(i);
-        let home = (1..s).fold(0, |best, k| if row[k] > row[best] { k } else { best });
+        let home = largest_entry(row);
         let undecided = if found.undecided[i] { "yes" } else { "no" };
         out += &format!("{},{},{},{undecided}", csv_field(&label.to_string()), home + 1, number(found.agreement[i]));
         (0..s).for_each(|k| out += &format!(",{},{},{}", number(row[k]), number(found.lower[(i, k)]), number(found.upper[(i, k)])));

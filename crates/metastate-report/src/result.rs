@@ -4,7 +4,7 @@ use std::path::Path;
 
 use metastate::Label;
 use metastate::aggregate::{Partition, ZoneFlows};
-use metastate::linalg::{Mat, thin};
+use metastate::linalg::{Mat, largest_entry, thin};
 use metastate::proof::Witness;
 use metastate::solve::Factors;
 
@@ -66,8 +66,7 @@ pub struct LargestMembership {
 impl LargestMembership {
     /// The largest membership decides; the lower number when two are equal.
     pub fn new(u: &Mat, xi: &[f64]) -> Self {
-        let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-        let metastate: Vec<usize> = (0..u.rows()).map(|i| largest(u.row(i))).collect();
+        let metastate: Vec<usize> = (0..u.rows()).map(|i| largest_entry(u.row(i))).collect();
         let mut sizes = vec![0; u.cols()];
         metastate.iter().for_each(|&j| sizes[j] += 1);
         let mut masses = vec![0.0; u.cols()];

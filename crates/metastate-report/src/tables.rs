@@ -22,26 +22,7 @@ pub fn csv_field(text: &str) -> String {
 
 /// The rows of a CSV text, quotes undone. `None` when a quote is never closed.
 pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
-    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
-    let mut letters = text.chars().peekable();
-    while let Some(c) = letters.next() {
-        match (quoted, c) {
-            (true, '"') if letters.peek() == Some(&'"') => field.extend(letters.next()),
-            (_, '"') => quoted = !quoted,
-            (false, ',') => row.push(std::mem::take(&mut field)),
-            (false, '\n') => {
-                row.push(std::mem::take(&mut field));
-                rows.push(std::mem::take(&mut row));
-            }
-            (false, '\r') => {}
-            _ => field.push(c),
-        }
-    }
-    if !field.is_empty() || !row.is_empty() {
-        row.push(field);
-        rows.push(row);
-    }
-    if quoted { None } else { Some(rows) }
+    metastate_ingest::side::csv_records(text, "").ok()
 }
 
 /// `label, weight, metastate` (the largest membership), `zone` (of the partition), `membership_1..s`, and `lon, lat` where they are known.

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, BinaryArray, Float64Array, UInt32Array, UInt64Array
 use metastate::Label;
 use metastate::aggregate::polygons::{Corner, Polygon, outline};
 use metastate::aggregate::{Partition, ZoneFlows, cell_of};
-use metastate::linalg::Mat;
+use metastate::linalg::{Mat, largest_entry};
 use parquet::file::metadata::KeyValue;
 use serde_json::{Value, json};
 
@@ -60,8 +60,7 @@ impl ZoneSet<'_> {
 
     /// The meta-state that most of the zone's mass belongs to.
     fn leading_metastate(&self, zone: usize) -> usize {
-        let mean = self.mean_membership(zone);
-        (1..mean.len()).fold(0, |best, j| if mean[j] > mean[best] { j } else { best })
+        largest_entry(&self.mean_membership(zone))
     }
 
     /// The states of the zone with the largest membership in its leading meta-state, then weight.

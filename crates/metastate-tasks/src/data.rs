@@ -110,9 +110,7 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Loaded> {
         Some(frames) => metastate::Data::from_frames(&counted.counts, frames, &estimate)?,
         None => metastate::Data::from_counts(&counted.counts, &estimate)?,
     };
-    let index = counted.counts.index();
-    let kept: Vec<usize> = data.chain().index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
-    let coordinates = counted.coordinates.map(|all| kept.iter().map(|&i| all[i]).collect());
+    let coordinates = counted.coordinates.map(|all| data.chain().kept().iter().map(|&i| all[i]).collect());
     Ok(Loaded {
         data,
         coordinates,

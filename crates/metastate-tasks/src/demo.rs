@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use metastate::aggregate::Overlap;
 use metastate::simulate::{CITY_CELL, City, city};
 use metastate_report::{Summary, folder};
 use serde::Serialize;
@@ -81,7 +82,7 @@ pub fn run(command: &DemoCommand, seed: u64, reporter: &mut Reporter, stopper: &
         cells: city.cells(),
         zones_planted: city.zones(),
         zones_found: summary.rank,
-        adjusted_rand_index: adjusted_rand_index(&pairs(&city, &result.states)),
+        adjusted_rand_index: Overlap::new(pairs(&city, &result.states)).adjusted_rand().unwrap_or(f64::NAN),
         out: out.display().to_string(),
         summary,
     })
@@ -93,8 +94,8 @@ fn first_free() -> PathBuf {
     (1..).map(name).find(|path| !taken(path)).unwrap_or_default()
 }
 
-/// Planted zone and found zone of each cell, matched by the coordinates in `states.csv`.
-fn pairs(city: &City, states: &[Vec<String>]) -> Vec<(u32, u32)> {
+/// Planted zone and found zone of each cell, matched by the coordinates in `states.csv`; each cell weighs one.
+fn pairs(city: &City, states: &[Vec<String>]) -> Vec<(u32, u32, f64)> {
     let key = |lon: f64, lat: f64| ((lon / CITY_CELL).floor() as i64, (lat / CITY_CELL).floor() as i64);
     let planted: HashMap<(i64, i64), u32> = (0..city.cells())
         .map(|i| {
@@ -106,35 +107,7 @@ fn pairs(city: &City, states: &[Vec<String>]) -> Vec<(u32, u32)> {
     let found = |row: &Vec<String>| {
         let n = row.len();
         let (lon, lat) = (row.get(n.checked_sub(2)?)?.parse().ok()?, row.last()?.parse().ok()?);
-        Some((*planted.get(&key(lon, lat))?, row.get(zone)?.parse().ok()?))
+        Some((*planted.get(&key(lon, lat))?, row.get(zone)?.parse().ok()?, 1.0))
     };
     states.iter().skip(1).filter_map(found).collect()
-}
-
-/// Hubert and Arabie (1985): agreement of two partitions beyond what chance gives.
-fn adjusted_rand_index(pairs: &[(u32, u32)]) -> f64 {
-    let count = |keys: Vec<(u32, u32)>| {
-        let mut sizes: HashMap<(u32, u32), u64> = HashMap::new();
-        keys.into_iter().for_each(|k| *sizes.entry(k).or_default() += 1);
-        sizes.values().map(|&n| (n * (n - 1) / 2) as f64).sum::<f64>()
-    };
-    let both = count(pairs.to_vec());
-    let a = count(pairs.iter().map(|p| (p.0, 0)).collect());
-    let b = count(pairs.iter().map(|p| (p.1, 0)).collect());
-    let n = pairs.len() as f64;
-    let chance = a * b / (n * (n - 1.0) / 2.0);
-    if (0.5 * (a + b) - chance).abs() < 1e-12 { 1.0 } else { (both - chance) / (0.5 * (a + b) - chance) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::adjusted_rand_index;
-
-    #[test]
-    fn the_index_is_one_for_equal_partitions_and_about_zero_for_crossed_ones() {
-        let equal: Vec<(u32, u32)> = (0..60).map(|i| (i % 3, 7 - i % 3)).collect();
-        assert!((adjusted_rand_index(&equal) - 1.0).abs() < 1e-12);
-        let crossed: Vec<(u32, u32)> = (0..60).map(|i| (i % 3, i / 3 % 4)).collect();
-        assert!(adjusted_rand_index(&crossed) < 0.0);
-    }
 }

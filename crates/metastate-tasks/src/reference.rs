@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use metastate::aggregate::cell_of;
+use metastate_ingest::side::SideTable;
 use metastate_ingest::{Data, Progress};
-use metastate_report::parse_csv;
 
 use crate::args::{CompareArgs, InputArgs, InputKind};
 use crate::data;
@@ -64,13 +64,13 @@ fn from_inputs(column: &str, input: &InputArgs, states: &[String], progress: &mu
 }
 
 fn from_table(file: &Path, label: &str, column: &str, states: &[String], cells: Option<(&[(f64, f64)], f64)>) -> Result<Reference> {
-    let table = Table::read(file)?;
-    let values = table.column(column)?;
-    let rows = table.rows_of_states(label, states, cells)?;
+    let table = SideTable::read(file, &[column], &[label, "lon", "lat"])?;
+    let values = table.required(column)?;
+    let rows = rows_of_states(&table, file, label, states, cells)?;
     let mut numbers: HashMap<&str, u32> = HashMap::new();
     let mut pairs = Vec::new();
     for (i, row) in rows.into_iter().enumerate() {
-        if let Some(value) = row.and_then(|r| table.rows[r].get(values)).filter(|v| !v.is_empty()) {
+        if let Some(value) = row.and_then(|r| table.value(r, values)) {
             let next = numbers.len() as u32;
             pairs.push((i, *numbers.entry(value).or_insert(next), 1.0));
         }
@@ -80,18 +80,10 @@ fn from_table(file: &Path, label: &str, column: &str, states: &[String], cells: 
 
 /// Longitude and latitude of each state; NaN where the table has none.
 pub fn places(file: &Path, label: &str, states: &[String]) -> Result<Vec<(f64, f64)>> {
-    let table = Table::read(file)?;
-    let (lon, lat) = (table.column("lon")?, table.column("lat")?);
-    let rows = table.rows_of_states(label, states, None)?;
-    let number = |r: usize, c: usize| -> Result<f64> {
-        let text = table.rows[r].get(c).map_or("", String::as_str);
-        text.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or_else(|| {
-            bad(format!("`{text}` is no coordinate"))
-                .at(format!("{}, line {}", file.display(), r + 1))
-                .remedy("give degrees in `lon` and `lat`")
-        })
-    };
-    let place = |row: Option<usize>| row.map_or(Ok((f64::NAN, f64::NAN)), |r| Ok((number(r, lon)?, number(r, lat)?)));
+    let table = SideTable::read(file, &["lon", "lat", label], &[])?;
+    let (lon, lat) = (table.required("lon")?, table.required("lat")?);
+    let rows = rows_of_states(&table, file, label, states, None)?;
+    let place = |row: Option<usize>| row.map_or(Ok((f64::NAN, f64::NAN)), |r| Ok((table.number(r, lon)?, table.number(r, lat)?)));
     let places: Vec<(f64, f64)> = rows.into_iter().map(place).collect::<Result<_>>()?;
     if places.iter().all(|p| p.0.is_nan()) {
         return Err(bad("none of the states is in this table")
@@ -101,55 +93,35 @@ pub fn places(file: &Path, label: &str, states: &[String]) -> Result<Vec<(f64, f
     Ok(places)
 }
 
-/// A CSV table with a header.
-struct Table {
-    name: String,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn read(file: &Path) -> Result<Self> {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|e| bad(format!("this table cannot be read ({e})")).at(name.clone()))?;
-        let rows = parse_csv(text.trim_start_matches('\u{feff}'))
-            .filter(|rows| rows.len() > 1)
-            .ok_or_else(|| bad("this is no CSV table with a header and rows").at(name.clone()))?;
-        Ok(Table { name, rows })
-    }
-
-    fn find(&self, column: &str) -> Option<usize> {
-        self.rows[0].iter().position(|c| c.trim() == column)
-    }
-
-    fn column(&self, column: &str) -> Result<usize> {
-        self.find(column).ok_or_else(|| {
-            bad(format!("there is no column `{column}`"))
-                .at(self.name.clone())
-                .remedy(format!("the columns are {}", self.rows[0].join(", ")))
-        })
-    }
-
-    /// The row of each state, by its label, or by place where the table has no labels.
-    fn rows_of_states(&self, label: &str, states: &[String], cells: Option<(&[(f64, f64)], f64)>) -> Result<Vec<Option<usize>>> {
-        if let (None, Some((centres, side)), Some(lon), Some(lat)) = (self.find(label), cells, self.find("lon"), self.find("lat")) {
-            let mut at = HashMap::new();
-            for (r, row) in self.rows.iter().enumerate().skip(1) {
-                let number = |c: usize| row.get(c).and_then(|t| t.trim().parse::<f64>().ok());
-                // The table may give any point of a cell.
-                let corner = |x: f64| (x / side).floor() * side + 0.5 * side;
-                if let (Some(x), Some(y)) = (number(lon), number(lat)) {
-                    at.insert(cell_of((corner(x), corner(y)), side), r);
-                }
-            }
-            return Ok(centres.iter().map(|&place| cell_of(place, side).and_then(|c| at.get(&Some(c)).copied())).collect());
-        }
-        let column = self.column(label)?;
+/// The row of each state, by its label, or by place where the table has no labels.
+fn rows_of_states(
+    table: &SideTable,
+    file: &Path,
+    label: &str,
+    states: &[String],
+    cells: Option<(&[(f64, f64)], f64)>,
+) -> Result<Vec<Option<usize>>> {
+    if let Some(column) = table.column(label) {
         let mut at: HashMap<&str, usize> = HashMap::new();
-        for (r, row) in self.rows.iter().enumerate().skip(1) {
-            if let Some(text) = row.get(column) {
+        for r in 0..table.rows() {
+            if let Some(text) = table.value(r, column) {
                 at.entry(text).or_insert(r);
             }
         }
-        Ok(states.iter().map(|s| at.get(s.as_str()).copied()).collect())
+        return Ok(states.iter().map(|s| at.get(s.as_str()).copied()).collect());
     }
+    let (Some((centres, side)), Some(lon), Some(lat)) = (cells, table.column("lon"), table.column("lat")) else {
+        return Err(bad(format!("there is no column `{label}` that names the states"))
+            .at(file.display().to_string())
+            .remedy("name the column of labels with --label"));
+    };
+    let mut at = HashMap::new();
+    for r in 0..table.rows() {
+        // The table may give any point of a cell, and none for a row that is about no place.
+        let corner = |x: f64| (x / side).floor() * side + 0.5 * side;
+        if let (Ok(x), Ok(y)) = (table.number(r, lon), table.number(r, lat)) {
+            at.insert(cell_of((corner(x), corner(y)), side), r);
+        }
+    }
+    Ok(centres.iter().map(|&place| cell_of(place, side).and_then(|c| at.get(&Some(c)).copied())).collect())
 }

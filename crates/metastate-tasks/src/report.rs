@@ -4,7 +4,7 @@ use std::path::Path;
 
 use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{Partition, ZoneFlows};
-use metastate::solve::bootstrap::assign;
+use metastate::linalg::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
 use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
 use metastate_report::{FitResult, Painter, folder};
@@ -48,7 +48,7 @@ fn in_our_order(ours: &Partition, theirs: impl Iterator<Item = u32> + Clone, xi:
     for ((theirs, ours), x) in theirs.clone().zip(&ours.labels).zip(xi) {
         shared[theirs as usize * k + *ours as usize] += x;
     }
-    let place = assign(k, |theirs, ours| -shared[theirs * k + ours]);
+    let place = cheapest_assignment(k, |theirs, ours| -shared[theirs * k + ours]);
     theirs.map(|z| place[z as usize] as u16).collect()
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metastate::{Chain, DenseOperator, Label, LowRankOperator, Mat, Operator};
-use metastate_report::npz::read_npy;
+use metastate_ingest::side;
 use metastate_report::{FileRecord, hash};
 
 use crate::error::{CliError, Result};
@@ -14,10 +14,11 @@ pub fn load(text: &str, chain: &Chain) -> Result<(Arc<dyn Operator>, Vec<FileRec
     let names: Vec<&str> = text.split(',').collect();
     let mut files = Vec::new();
     let mut matrix = |name: &str| -> Result<Mat> {
+        // Read first: what is no regular file is refused before it is hashed.
+        let matrix = side::matrix(Path::new(name))?;
         let (bytes, sha256) = hash::of_file(Path::new(name)).map_err(|e| bad(name, e.to_string()))?;
         files.push(FileRecord { name: name.to_owned(), role: "truth".into(), bytes, sha256 });
-        let array = read_npy(Path::new(name)).map_err(|e| bad(name, e.to_string()))?;
-        array.into_matrix().ok_or_else(|| bad(name, "it is no matrix".into()))
+        Ok(matrix)
     };
     let operator: Arc<dyn Operator> = match names[..] {
         [p] => {

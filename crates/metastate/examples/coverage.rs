@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use metastate::aggregate::latent::timescale_intervals;
 use metastate::linalg::LowRankOperator;
+use metastate::linalg::assignment::cheapest_assignment;
 use metastate::simulate::{Planted, planted, soft_city};
 use metastate::solve::Factors;
-use metastate::solve::bootstrap::{BootstrapSettings, LatentDraws, Resample, assign, bootstrap};
+use metastate::solve::bootstrap::{BootstrapSettings, LatentDraws, Resample, bootstrap};
 use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
 use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::{Csr, Folds, Mat};
@@ -165,7 +166,7 @@ fn target(truth: &Factors, x: &Factors, i: usize) -> Vec<f64> {
 fn matched(truth: &Factors, x: Factors, counts: &Csr) -> Factors {
     let s = truth.rank();
     let weight: Vec<f64> = (0..counts.rows()).map(|i| counts.row(i).1.iter().sum()).collect();
-    let order = assign(s, |k, l| -(0..counts.rows()).map(|i| weight[i] * truth.u[(i, k)] * x.u[(i, l)]).sum::<f64>());
+    let order = cheapest_assignment(s, |k, l| -(0..counts.rows()).map(|i| weight[i] * truth.u[(i, k)] * x.u[(i, l)]).sum::<f64>());
     Factors { u: x.u.select_columns(&order), v: x.v.select_columns(&order) }
 }
 

@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use metastate::aggregate::Overlap;
 use metastate::simulate::planted_groups;
 use metastate::solve::{Control, Event, Observer, Phase, Problem, Progress, Settings, StopRule, lambda_max, solve};
 use metastate::{Chain, Estimate};
@@ -67,16 +68,10 @@ fn main() -> metastate::Result<()> {
         solution.proof
     );
 
-    let hard: Vec<usize> = (0..chain.states())
-        .map(|i| {
-            let row = solution.factors.u.row(i);
-            (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
-        })
-        .collect();
-    // States that the chain left out are not in its index.
-    let truth: Vec<usize> =
-        chain.index().labels().map(|label| label.to_string().parse::<usize>().map_or(0, |i| planted.group[i] as usize)).collect();
-    println!("NMI with the planted groups: {:.4}", normalised_mutual_information(&hard, &truth));
+    let hard: Vec<u32> = solution.factors.u.largest_entries().map(|j| j as u32).collect();
+    let truth: Vec<u32> = chain.kept().iter().map(|&i| planted.group[i]).collect();
+    let known = Overlap::of_labels(&hard, &truth).normalised_mutual_information().unwrap_or(f64::NAN);
+    println!("NMI with the planted groups: {known:.4}");
     println!("{}", peak_memory());
     Ok(())
 }
@@ -86,16 +81,4 @@ fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim_end_matches("kB").trim().parse::<f64>().ok());
     kib.map_or("peak memory unknown".to_string(), |kib| format!("peak memory {:.2} GB", kib * 1024.0 / 1e9))
-}
-
-/// `2 I(a; b) / (H(a) + H(b))`.
-fn normalised_mutual_information(a: &[usize], b: &[usize]) -> f64 {
-    let (ka, kb) = (a.iter().max().unwrap_or(&0) + 1, b.iter().max().unwrap_or(&0) + 1);
-    let mut joint = vec![0.0; ka * kb];
-    let share = 1.0 / a.len() as f64;
-    a.iter().zip(b).for_each(|(&i, &j)| joint[i * kb + j] += share);
-    let rows: Vec<f64> = (0..ka).map(|i| joint[i * kb..(i + 1) * kb].iter().sum()).collect();
-    let columns: Vec<f64> = (0..kb).map(|j| (0..ka).map(|i| joint[i * kb + j]).sum()).collect();
-    let entropy = |p: &[f64]| -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
-    2.0 * (entropy(&rows) + entropy(&columns) - entropy(&joint)) / (entropy(&rows) + entropy(&columns))
 }

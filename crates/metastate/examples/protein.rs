@@ -6,6 +6,7 @@
 
 use std::time::Instant;
 
+use metastate::aggregate::Overlap;
 use metastate::aggregate::rivals::{self, FittedModel, Method, RivalSettings, Training};
 use metastate::counts::folds::count_blocks;
 use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
@@ -46,12 +47,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let observed = Observed::new(counts.csr().clone())?;
     let refit = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
     let report = |name: &str, x: &Factors, seconds: f64| {
-        let hard: Vec<u32> = (0..d).map(|i| largest(x.u.row(i))).collect();
-        let pairs: Vec<(u32, i64)> = frames.iter().zip(&expert).map(|(f, e)| (hard[*f as usize], *e)).collect();
+        let hard: Vec<u32> = x.u.largest_entries().map(|j| j as u32).collect();
+        // The experts' numbers are names only, so it does not matter how a negative one is written.
+        let overlap = Overlap::new(frames.iter().zip(&expert).map(|(f, e)| (hard[*f as usize], *e as u32, 1.0)));
         println!(
             "{name}: rank {}, ARI per frame {:.3}, second eigenvalue {:.4}, {seconds:.1} s",
             x.rank(),
-            adjusted_rand_index(&pairs),
+            overlap.adjusted_rand().unwrap_or(f64::NAN),
             second_eigenvalue(x)
         );
     };
@@ -125,10 +127,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn largest(row: &[f64]) -> u32 {
-    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best }) as u32
-}
-
 /// Of `K = V^T U`, by iteration on what is orthogonal to the constant vector from the left.
 fn second_eigenvalue(x: &Factors) -> f64 {
     let s = x.rank();
@@ -147,18 +145,4 @@ fn second_eigenvalue(x: &Factors) -> f64 {
         p = next;
     }
     value
-}
-
-/// Hubert and Arabie (1985).
-fn adjusted_rand_index(pairs: &[(u32, i64)]) -> f64 {
-    let mut sizes: [std::collections::HashMap<(u32, i64), u64>; 3] = Default::default();
-    for &(a, b) in pairs {
-        *sizes[0].entry((a, b)).or_default() += 1;
-        *sizes[1].entry((a, 0)).or_default() += 1;
-        *sizes[2].entry((0, b)).or_default() += 1;
-    }
-    let [both, a, b] = sizes.map(|m| m.values().map(|&n| (n * (n - 1) / 2) as f64).sum::<f64>());
-    let n = pairs.len() as f64;
-    let chance = a * b / (n * (n - 1.0) / 2.0);
-    (both - chance) / (0.5 * (a + b) - chance)
 }

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use metastate::aggregate::Overlap;
 use metastate::simulate::soft_city;
 use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
 use metastate::solve::relaxation::Relaxation;
@@ -28,7 +29,7 @@ fn main() -> metastate::Result<()> {
         let truth = Factors { u: city.u.clone(), v: city.v.clone() };
         let told = |name: &str, x: &Factors, seconds: f64| -> metastate::Result<(f64, f64)> {
             let at = |share| score(Model::LowRank(x), training, test, Smoothing { share }).map(|s| s.log_likelihood);
-            let index = adjusted_rand_index(&hard(&x.u), &city.zone());
+            let index = Overlap::of_labels(&hard(&x.u), &city.zone()).adjusted_rand().unwrap_or(f64::NAN);
             println!(
                 "  {name}: rank {}, LL {:.4} (smoothing 1e-4) {:.4} (1e-2), ARI {index:.3}, {seconds:.1} s",
                 x.rank(),
@@ -123,20 +124,5 @@ fn k_means(rows: &Mat, k: usize, seed: u64) -> (Vec<usize>, f64) {
 }
 
 fn hard(u: &Mat) -> Vec<u32> {
-    let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-    (0..u.rows()).map(|i| largest(u.row(i)) as u32).collect()
-}
-
-/// Hubert and Arabie (1985).
-fn adjusted_rand_index(a: &[u32], b: &[u32]) -> f64 {
-    let mut sizes: [std::collections::HashMap<(u32, u32), u64>; 3] = Default::default();
-    for (&a, &b) in a.iter().zip(b) {
-        *sizes[0].entry((a, b)).or_default() += 1;
-        *sizes[1].entry((a, 0)).or_default() += 1;
-        *sizes[2].entry((0, b)).or_default() += 1;
-    }
-    let [both, x, y] = sizes.map(|m| m.values().map(|&n| (n * (n - 1) / 2) as f64).sum::<f64>());
-    let n = a.len() as f64;
-    let chance = x * y / (n * (n - 1.0) / 2.0);
-    (both - chance) / (0.5 * (x + y) - chance)
+    u.largest_entries().map(|j| j as u32).collect()
 }

@@ -28,6 +28,7 @@ pub mod mathematics {}
 pub mod proof;
 pub mod simulate;
 pub mod solve;
+mod stats;
 pub mod verify;
 
 pub use chain::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{Stream, by_arrivals, problem, verified};
+use metastate::linalg::assignment::cheapest_assignment;
 use metastate::simulate::AliasTable;
 use metastate::simulate::planted;
-use metastate::solve::bootstrap::{BootstrapSettings, Resample, assign, bootstrap};
+use metastate::solve::bootstrap::{BootstrapSettings, Resample, bootstrap};
 use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
 use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
 use metastate::solve::score::Smoothing;
@@ -145,7 +146,7 @@ fn assignments_are_the_cheapest() {
     for n in 1..6 {
         let cost: Vec<f64> = (0..n * n).map(|_| stream.next() - 0.5).collect();
         let total = |p: &[usize]| (0..n).map(|k| cost[k * n + p[k]]).sum::<f64>();
-        let found = assign(n, |k, l| cost[k * n + l]);
+        let found = cheapest_assignment(n, |k, l| cost[k * n + l]);
         let mut cheapest = f64::INFINITY;
         permutations(n, &mut Vec::new(), &mut |p| cheapest = cheapest.min(total(p)));
         assert!((total(&found) - cheapest).abs() < 1e-12, "{found:?}");
@@ -234,7 +235,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         let (u, counts) = determined(60, &mut rng);
         let refit = LikelihoodSettings { prior: 1.0, max_passes: 60, tolerance: 1e-7, accelerate: true };
         let x = SpectralFits::new(counts.clone(), 3, 0).unwrap().likelihood(3, &refit).unwrap().factors;
-        let order = assign(3, |k, l| -(0..40).map(|i| u[(i, k)] * x.u[(i, l)]).sum::<f64>());
+        let order = cheapest_assignment(3, |k, l| -(0..40).map(|i| u[(i, k)] * x.u[(i, l)]).sum::<f64>());
         let reference = metastate::solve::Factors { u: x.u.select_columns(&order), v: x.v.select_columns(&order) };
         let settings = BootstrapSettings { replicates: 20, confidence: 0.9, refit, seed };
         let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();

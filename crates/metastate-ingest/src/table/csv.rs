@@ -176,6 +176,24 @@ impl<'t> Records<'t> {
     }
 }
 
+/// All records of a text whose fields are separated by commas, the header among them. Blank lines are none.
+pub fn csv_records(text: &str, file: &str) -> Result<Vec<Vec<String>>> {
+    let mut records = Records { text, at: 0, line: 1, delimiter: b',', file };
+    let mut rows = Vec::new();
+    while records.begin().is_some() {
+        let mut row = Vec::new();
+        loop {
+            let (value, last) = records.field()?;
+            row.push(value.into_owned());
+            if last {
+                break;
+            }
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
 /// The fields of one record.
 fn split(record: &str, delimiter: u8, line: u64, file: &str) -> Result<Vec<String>> {
     let mut records = Records { text: record, at: 0, line, delimiter, file };

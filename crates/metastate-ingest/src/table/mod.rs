@@ -10,6 +10,8 @@ mod memory;
 mod pages;
 mod parquet;
 
+pub use csv::csv_records;
+
 use arrow::array::{ArrayRef, BooleanArray};
 use rayon::prelude::*;
 

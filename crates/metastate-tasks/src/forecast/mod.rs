@@ -12,8 +12,7 @@ use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
 use metastate_report::{
-    CommittorRow, Forecast, HittingRow, IdentityRow, LargestMembership, LawRow, Loaded, PassageRow, Prediction, StationaryClass,
-    TimescaleRow, folder,
+    CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, Loaded, PassageRow, Prediction, StationaryClass, TimescaleRow, folder,
 };
 
 use crate::args::{ForecastCommand, ModelKind};
@@ -139,7 +138,7 @@ fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &Loaded, lag:
     }
     let states = StateIndex::from_labels(labels.iter().map(|l| Label::from(l.as_str())).collect())?;
     let chain = LatentChain::new(&factors.u, &factors.v).map_err(|e| damaged(format!("the factors cannot be used: {e}")))?;
-    let part = LargestMembership::new(&factors.u, &loaded.xi).metastate;
+    let part: Vec<usize> = factors.u.largest_entries().collect();
     let lumped = Lumped::new(&chain, &part, chain.rank())?;
     Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part, lumped, lag })
 }

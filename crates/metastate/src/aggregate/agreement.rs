@@ -88,6 +88,9 @@ mod tests {
         assert!(independent.adjusted_rand().unwrap().abs() < 0.01);
         assert!(independent.normalised_mutual_information().unwrap() < 1e-12);
         assert_eq!(Overlap::default().adjusted_rand(), None);
+        // Where chance would do better, the index is below zero.
+        let (a, b): (Vec<u32>, Vec<u32>) = (0..60).map(|i| (i % 3, i / 3 % 4)).unzip();
+        assert!(Overlap::of_labels(&a, &b).adjusted_rand().unwrap() < 0.0);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::linalg::assignment::cheapest_assignment;
 use crate::linalg::{Mat, wide};
-use crate::solve::bootstrap::assign;
 
 /// Points side by side, one a SIMD lane.
 const LANES: usize = 8;
@@ -92,8 +92,7 @@ impl Partition {
 
     /// Every state goes where its membership is largest (the lower number when two are equal); zones are numbered as the columns.
     pub fn by_membership(u: &Mat, weights: &[f64]) -> Self {
-        let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-        let labels: Vec<u32> = (0..u.rows()).map(|i| largest(u.row(i)) as u32).collect();
+        let labels: Vec<u32> = u.largest_entries().map(|j| j as u32).collect();
         Partition::numbered(labels, weights, u.cols())
     }
 
@@ -106,7 +105,7 @@ impl Partition {
             let row = shared.row_mut(z as usize);
             row.iter_mut().zip(u.row(i)).for_each(|(s, u)| *s += weights[i] * u);
         }
-        let place = assign(k, |zone, column| -shared[(zone, column)]);
+        let place = cheapest_assignment(k, |zone, column| -shared[(zone, column)]);
         Partition::numbered(self.labels.iter().map(|&z| place[z as usize] as u32).collect(), weights, k)
     }
 

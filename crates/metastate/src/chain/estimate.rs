@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::empirical::transition_matrix;
 use super::{Chain, WeightPower};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
 use crate::graph::peel;
 use crate::ledger::{Ledger, LedgerUnit};
-use crate::linalg::{Csr, SparseOperator};
 
 /// What the weight xi of a state counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -55,9 +55,9 @@ impl Chain {
             [only] => return Err(Error::OneState { label: counts.index().label(only).to_string() }),
             _ => {}
         }
-        let mut csr = if keep.len() == counts.states() { counts.csr().clone() } else { counts.csr().restrict(&keep) };
+        let csr = counts.csr().restrict(&keep);
         let d = keep.len();
-        let departures: Vec<f64> = (0..d).map(|i| csr.row(i).1.iter().sum()).collect();
+        let departures = csr.row_sums();
         let total: f64 = departures.iter().sum();
         let lost = counts.transitions() - total;
         if d < counts.states() && lost > 0.0 {
@@ -65,17 +65,17 @@ impl Chain {
         }
         let mut xi = match options.weights_by {
             WeightsBy::Departures => departures.clone(),
-            WeightsBy::Arrivals => column_sums(&csr),
+            WeightsBy::Arrivals => csr.column_sums(),
         };
         xi.iter_mut().for_each(|x| *x /= total);
-        let uniform: Vec<u32> = (0..d as u32).filter(|&i| departures[i as usize] == 0.0).collect();
-        divide_rows(&mut csr, &departures);
         Ok(Chain {
-            p: Arc::new(SparseOperator::new(csr, uniform)?),
+            p: Arc::new(transition_matrix(&csr)?),
             weights: options.weight_power.raise(&xi),
             xi,
             weight_power: options.weight_power,
             index: counts.index().restricted(&keep),
+            counts: Some(csr),
+            kept: keep,
             transitions: total,
             departures,
             stationary_residual: None,
@@ -122,19 +122,4 @@ fn states_with_weight(counts: &Counts, by: WeightsBy, ledger: &mut Ledger) -> Ve
     note(bare_reason, &|i| bare[i] && !unseen(i));
     note(later_reason, &|i| !bare[i]);
     (0..d).filter(|&i| !gone[i]).collect()
-}
-
-fn column_sums(csr: &Csr) -> Vec<f64> {
-    let mut sums = vec![0.0; csr.cols()];
-    csr.indices().iter().zip(csr.values()).for_each(|(&j, x)| sums[j as usize] += x);
-    sums
-}
-
-/// Divides each row by its sum; rows with sum zero are empty and stay so.
-pub(super) fn divide_rows(csr: &mut Csr, sums: &[f64]) {
-    let indptr = csr.indptr().to_vec();
-    let values = csr.values_mut();
-    for (i, &sum) in sums.iter().enumerate() {
-        values[indptr[i]..indptr[i + 1]].iter_mut().for_each(|x| *x /= sum);
-    }
 }

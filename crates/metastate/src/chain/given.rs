@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::estimate::divide_rows;
+use super::empirical::divide_rows;
 use super::stationary::{StationaryLaw, StationaryOptions, stationary_law};
 use super::{Chain, WeightPower};
 use crate::counts::StateIndex;
@@ -60,19 +60,20 @@ impl Chain {
         let operator = DenseOperator::new(p.clone())?;
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), index, Ledger::new(), given.weight_power);
+            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power);
         }
         let d = p.rows();
         let mut gone = weights.without_weight();
         let exits = (0..d).map(|i| p.row(i).iter().filter(|x| **x > 0.0).count()).collect();
         peel(&mut gone, exits, |j, f| (0..d).filter(|&i| p[(i, j)] > 0.0).for_each(f));
-        let (weights, index, ledger, keep) = weights.leave_out(&gone, &index)?;
+        let (weights, states) = weights.leave_out(&gone, &index)?;
+        let keep = &states.kept;
         let mut q = Mat::from_fn(keep.len(), keep.len(), |i, j| p[(keep[i], keep[j])]);
         for i in 0..q.rows() {
             let sum: f64 = q.row(i).iter().sum();
             q.row_mut(i).iter_mut().for_each(|x| *x /= sum);
         }
-        weights.into_chain(Arc::new(DenseOperator::new(q)?), index, ledger, given.weight_power)
+        weights.into_chain(Arc::new(DenseOperator::new(q)?), states, given.weight_power)
     }
 
     /// From the non-zero entries of P.
@@ -92,7 +93,7 @@ impl Chain {
         let operator = SparseOperator::new(p, Vec::new())?;
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), index, Ledger::new(), given.weight_power);
+            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power);
         }
         let p = operator.csr();
         let mut gone = weights.without_weight();
@@ -103,11 +104,12 @@ impl Chain {
             let (sources, values) = reversed.row(j);
             sources.iter().zip(values).filter(|(_, x)| **x > 0.0).for_each(|(&i, _)| f(i as usize));
         });
-        let (weights, index, ledger, keep) = weights.leave_out(&gone, &index)?;
-        let mut q = p.restrict(&keep);
-        let sums: Vec<f64> = (0..q.rows()).map(|i| q.row(i).1.iter().sum()).collect();
+        let (weights, states) = weights.leave_out(&gone, &index)?;
+        let keep = &states.kept;
+        let mut q = p.restrict(keep);
+        let sums = q.row_sums();
         divide_rows(&mut q, &sums);
-        weights.into_chain(Arc::new(SparseOperator::new(q, Vec::new())?), index, ledger, given.weight_power)
+        weights.into_chain(Arc::new(SparseOperator::new(q, Vec::new())?), states, given.weight_power)
     }
 
     /// From `P = L R^T` (both `d x r`), with non-negative factors: that L R^T is non-negative could otherwise be known only
@@ -130,7 +132,7 @@ impl Chain {
         let operator = LowRankOperator::new(left.clone(), right.clone())?;
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), index, Ledger::new(), given.weight_power);
+            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power);
         }
         let mut gone = weights.without_weight();
         // A further row falls only when a whole column of R has lost its support: at most r + 1 rounds.
@@ -146,7 +148,8 @@ impl Chain {
             }
             bare.iter().for_each(|&i| gone[i] = true);
         }
-        let (weights, index, ledger, keep) = weights.leave_out(&gone, &index)?;
+        let (weights, states) = weights.leave_out(&gone, &index)?;
+        let keep = &states.kept;
         let mut left = Mat::from_fn(keep.len(), left.cols(), |i, k| left[(keep[i], k)]);
         let right = Mat::from_fn(keep.len(), right.cols(), |i, k| right[(keep[i], k)]);
         let columns = thin::column_sums(&right);
@@ -154,7 +157,20 @@ impl Chain {
             let sum = thin::dot(left.row(i), &columns);
             left.row_mut(i).iter_mut().for_each(|x| *x /= sum);
         }
-        weights.into_chain(Arc::new(LowRankOperator::new(left, right)?), index, ledger, given.weight_power)
+        weights.into_chain(Arc::new(LowRankOperator::new(left, right)?), states, given.weight_power)
+    }
+}
+
+/// The states of the chain: their labels, their places in the matrix given, and what was left out.
+struct States {
+    index: StateIndex,
+    kept: Vec<usize>,
+    ledger: Ledger,
+}
+
+impl States {
+    fn all(index: StateIndex) -> Self {
+        States { kept: (0..index.len()).collect(), index, ledger: Ledger::new() }
     }
 }
 
@@ -202,8 +218,8 @@ impl Weights {
         self.xi.iter().map(|x| *x == 0.0).collect()
     }
 
-    /// The weights, labels and rows of the states that stay, and the ledger of the others.
-    fn leave_out(self, gone: &[bool], index: &StateIndex) -> Result<(Weights, StateIndex, Ledger, Vec<usize>)> {
+    /// The weights of the states that stay, and these states with the ledger of the others.
+    fn leave_out(self, gone: &[bool], index: &StateIndex) -> Result<(Weights, States)> {
         let keep: Vec<usize> = (0..gone.len()).filter(|&i| !gone[i]).collect();
         match keep[..] {
             [] => return Err(Error::Empty { what: "the chain without the states that carry no weight" }),
@@ -218,20 +234,22 @@ impl Weights {
         }
         let total: f64 = keep.iter().map(|&i| self.xi[i]).sum();
         let xi = keep.iter().map(|&i| self.xi[i] / total).collect();
-        Ok((Weights { xi, residual: self.residual }, index.restricted(&keep), ledger, keep))
+        Ok((Weights { xi, residual: self.residual }, States { index: index.restricted(&keep), kept: keep, ledger }))
     }
 
-    fn into_chain(self, p: Arc<dyn Operator>, index: StateIndex, ledger: Ledger, weight_power: WeightPower) -> Result<Chain> {
+    fn into_chain(self, p: Arc<dyn Operator>, states: States, weight_power: WeightPower) -> Result<Chain> {
         Ok(Chain {
             p,
             weights: weight_power.raise(&self.xi),
             departures: self.xi.clone(),
             xi: self.xi,
             weight_power,
-            index,
+            index: states.index,
+            counts: None,
+            kept: states.kept,
             transitions: 0.0,
             stationary_residual: self.residual,
-            ledger,
+            ledger: states.ledger,
         })
     }
 }

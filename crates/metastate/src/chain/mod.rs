@@ -1,5 +1,6 @@
 //! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states.
 
+pub(crate) mod empirical;
 mod estimate;
 mod given;
 pub(crate) mod stationary;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use crate::counts::StateIndex;
 use crate::ledger::Ledger;
-use crate::linalg::Operator;
+use crate::linalg::{Csr, Operator};
 
 /// The power to which xi is raised in the diagonal of Xi; row i of the objective weighs `xi_i^(2 power)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -54,6 +55,8 @@ pub struct Chain {
     weight_power: WeightPower,
     weights: Vec<f64>,
     index: StateIndex,
+    counts: Option<Csr>,
+    kept: Vec<usize>,
     transitions: f64,
     departures: Vec<f64>,
     stationary_residual: Option<f64>,
@@ -79,6 +82,17 @@ impl Chain {
     /// The labels of the states.
     pub fn index(&self) -> &StateIndex {
         &self.index
+    }
+
+    /// The transitions between the states of the chain, in their order; none when P was given as probabilities.
+    pub fn counts(&self) -> Option<&Csr> {
+        self.counts.as_ref()
+    }
+
+    /// For each state of the chain its place in the index of the data that the chain was made of, ascending. The places that are missing
+    /// are those of the states that were left out.
+    pub fn kept(&self) -> &[usize] {
+        &self.kept
     }
 
     /// Share of each state: positive, sums to one.

@@ -148,14 +148,12 @@ impl Counts {
 
     /// Transitions out of each state (row sums), `n_i` in (2.2).
     pub fn departures(&self) -> Vec<f64> {
-        (0..self.states()).map(|i| self.csr.row(i).1.iter().sum()).collect()
+        self.csr.row_sums()
     }
 
     /// Transitions into each state (column sums), `n xi_j` in (2.1).
     pub fn arrivals(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.states()];
-        self.csr.indices().iter().zip(self.csr.values()).for_each(|(&j, n)| sums[j as usize] += n);
-        sums
+        self.csr.column_sums()
     }
 
     /// Transitions of each state to itself (the diagonal).

@@ -3,7 +3,7 @@
 use crate::chain::{Chain, Estimate};
 use crate::counts::folds::{NO_STATE, count_blocks};
 use crate::counts::{Counts, Folds};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::Csr;
 use crate::solve::bootstrap::Resample;
 
@@ -97,18 +97,18 @@ pub struct Parts {
 impl Parts {
     /// Of the states that the chain kept.
     fn new(counts: &Counts, frames: Option<&[u32]>, chain: &Chain) -> Result<Self> {
-        let keep: Vec<usize> = chain.index().labels().filter_map(|l| counts.index().position(&l).map(|i| i as usize)).collect();
         let mut number = vec![NO_STATE; counts.states()];
-        keep.iter().enumerate().for_each(|(new, &old)| number[old] = new as u32);
+        chain.kept().iter().enumerate().for_each(|(new, &old)| number[old] = new as u32);
         let blocks = match frames {
             None => None,
             Some(frames) => {
                 let frames: Vec<u32> = frames.iter().map(|&s| if s == NO_STATE { s } else { number[s as usize] }).collect();
                 let blocks = (frames.len() / (LAGS_A_BLOCK * counts.lag())).clamp(2, BLOCKS);
-                Some(count_blocks(&frames, keep.len(), counts.lag(), counts.mode(), blocks)?)
+                Some(count_blocks(&frames, chain.states(), counts.lag(), counts.mode(), blocks)?)
             }
         };
-        Ok(Parts { counts: counts.csr().restrict(&keep), blocks })
+        let between = chain.counts().ok_or(Error::Empty { what: "the list of transitions" })?;
+        Ok(Parts { counts: between.clone(), blocks })
     }
 
     /// All transitions.

@@ -109,6 +109,11 @@ impl Mat {
         Mat::from_fn(self.rows, columns.len(), |i, j| self[(i, columns[j])])
     }
 
+    /// The column of the largest entry of each row, see [`super::largest_entry`].
+    pub fn largest_entries(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.rows).map(|i| super::largest_entry(self.row(i)))
+    }
+
     /// First entry that is not finite, as (row, column, value).
     pub fn first_not_finite(&self) -> Option<(usize, usize, f64)> {
         let at = self.data.iter().position(|x| !x.is_finite())?;

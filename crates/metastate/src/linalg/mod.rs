@@ -1,5 +1,6 @@
 //! Matrices and the few products that the method needs. Nothing here knows of Markov chains.
 
+pub mod assignment;
 mod csr;
 mod mat;
 mod operator;
@@ -13,3 +14,9 @@ pub use csr::Csr;
 pub use mat::Mat;
 pub use operator::{DenseOperator, LowRankOperator, Operator, Row, SparseOperator};
 pub(crate) use wide::{multiply_add, wide};
+
+/// Where the largest entry of a row is, the lower place when two are equal: the meta-state that a state belongs to most. Zero for an
+/// empty row.
+pub fn largest_entry(row: &[f64]) -> usize {
+    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
+}

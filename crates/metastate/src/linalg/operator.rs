@@ -73,6 +73,11 @@ const NEARLY_FULL: f64 = 0.2;
 impl SparseOperator {
     /// `uniform` lists the rows (ascending, empty in `p`) that stand for `1/d` everywhere.
     pub fn new(p: Csr, uniform: Vec<u32>) -> Result<Self> {
+        SparseOperator::with_transpose(p, uniform, Csr::transposed)
+    }
+
+    /// The same for one who knows how to make the transpose of `p` more cheaply.
+    pub(crate) fn with_transpose(p: Csr, uniform: Vec<u32>, transpose: impl FnOnce(&Csr) -> Csr) -> Result<Self> {
         if p.rows() != p.cols() {
             return Err(Error::SizeMismatch { what: "the number of columns of the matrix", expected: p.rows(), found: p.cols() });
         }
@@ -88,7 +93,7 @@ impl SparseOperator {
             uniform.iter().for_each(|&i| filled.row_mut(i as usize).fill(1.0 / d as f64));
             return Ok(SparseOperator { p, p_transposed: Csr::default(), uniform, filled: Some(DenseOperator::new(filled)?) });
         }
-        let p_transposed = p.transposed();
+        let p_transposed = transpose(&p);
         Ok(SparseOperator { p, p_transposed, uniform, filled: None })
     }
 

@@ -96,8 +96,7 @@ fn centres(width: f64, height: f64, zones: usize, rng: &mut Xoshiro256PlusPlus) 
 impl SoftCity {
     /// The zone to which each cell belongs most.
     pub fn zone(&self) -> Vec<u32> {
-        let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-        (0..self.u.rows()).map(|i| largest(self.u.row(i)) as u32).collect()
+        self.u.largest_entries().map(|j| j as u32).collect()
     }
 
     /// Counts of so many trips: the origin by activity, the zone by its memberships, the destination by the zone.

@@ -10,13 +10,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use self::intervals::{Row, Seen, Thresholds, seen};
-pub(crate) use self::intervals::{central, reflected};
 use self::world::World;
 use super::problem::Factors;
 use super::refit::{LikelihoodSettings, Observed, likelihood};
 use crate::counts::folds::sum;
 use crate::error::{Error, Result};
-use crate::linalg::{Csr, Mat, thin};
+use crate::linalg::assignment::matching;
+use crate::linalg::{Csr, Mat, largest_entry, thin};
+use crate::stats::reflected;
 
 /// Memory for the memberships of all replicates, at most.
 const MOST_BYTES: u128 = 4 << 30;
@@ -106,7 +107,7 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
         return Err(Error::SizeMismatch { what: "the counts to resample", expected: d, found: whole.rows() });
     }
     let total: f64 = whole.values().iter().sum();
-    let share: Vec<f64> = (0..d).map(|i| whole.row(i).1.iter().sum::<f64>() / total).collect();
+    let share: Vec<f64> = whole.row_sums().into_iter().map(|n| n / total).collect();
     let world = World::new(data, &whole, reference, settings.refit.prior)?;
     let looked_at = looked_at(&whole);
     let everywhere: Vec<u32> = (0..d as u32).collect();
@@ -158,56 +159,6 @@ fn intervals(whole: &Csr, reference: &Factors, thresholds: &Thresholds) -> (Mat,
     (Mat::from_fn(d, s, |i, k| ends[i][k].0), Mat::from_fn(d, s, |i, k| ends[i][k].1))
 }
 
-/// For each column of the reference the column of `u` that stands for it: the matching with the largest `sum_k sum_i xi_i r_ik u_il`.
-/// Where `u` has fewer columns, some get a number beyond them.
-pub(crate) fn matching(reference: &Mat, u: &Mat, share: &[f64]) -> Vec<usize> {
-    let (s, t) = (reference.cols(), u.cols());
-    let weighted = Mat::from_fn(u.rows(), t, |i, l| share[i] * u[(i, l)]);
-    let overlap = thin::cross_gram(reference, &weighted);
-    assign(s.max(t), |k, l| if k < s && l < t { -overlap[(k, l)] } else { 0.0 })
-}
-
-/// The cheapest assignment of rows to columns (Hungarian method with potentials, `O(n^3)`): the column of each row.
-pub fn assign(n: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<usize> {
-    // Row and column 0 are sentinels; `row_of[j]` is the row matched to column j.
-    let (mut row_price, mut column_price) = (vec![0.0; n + 1], vec![0.0; n + 1]);
-    let (mut row_of, mut came_from) = (vec![0usize; n + 1], vec![0usize; n + 1]);
-    for row in 1..=n {
-        row_of[0] = row;
-        let mut column = 0;
-        let (mut slack, mut used) = (vec![f64::INFINITY; n + 1], vec![false; n + 1]);
-        while row_of[column] != 0 {
-            used[column] = true;
-            let (from, mut step, mut next) = (row_of[column], f64::INFINITY, 0);
-            for j in (1..=n).filter(|&j| !used[j]) {
-                let reduced = cost(from - 1, j - 1) - row_price[from] - column_price[j];
-                if reduced < slack[j] {
-                    (slack[j], came_from[j]) = (reduced, column);
-                }
-                if slack[j] < step {
-                    (step, next) = (slack[j], j);
-                }
-            }
-            for j in 0..=n {
-                if used[j] {
-                    row_price[row_of[j]] += step;
-                    column_price[j] -= step;
-                } else {
-                    slack[j] -= step;
-                }
-            }
-            column = next;
-        }
-        while column != 0 {
-            row_of[column] = row_of[came_from[column]];
-            column = came_from[column];
-        }
-    }
-    let mut column_of = vec![0; n];
-    (1..=n).for_each(|j| column_of[row_of[j] - 1] = j - 1);
-    column_of
-}
-
 fn summarise(
     reference: &Factors,
     draws: &[Mat],
@@ -230,26 +181,12 @@ fn summarise(
     let stability = (0..s).map(|k| draws.iter().map(|draw| overlap(draw, k)).sum::<f64>() / count).collect();
     let agreement: Vec<f64> = (0..d)
         .map(|i| {
-            let home = largest(reference.u.row(i));
-            draws.iter().filter(|draw| largest(draw.row(i)) == home).count() as f64 / count
+            let home = largest_entry(reference.u.row(i));
+            draws.iter().filter(|draw| largest_entry(draw.row(i)) == home).count() as f64 / count
         })
         .collect();
     let undecided = agreement.iter().map(|a| *a < settings.confidence).collect();
     Uncertainty { lower, upper, stability, agreement, undecided, latent, replicates: draws.len() }
-}
-
-/// Of sorted values, between the two nearest.
-pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let at = q * (sorted.len() - 1) as f64;
-    let (below, part) = (at.floor() as usize, at.fract());
-    if part == 0.0 {
-        return sorted[below];
-    }
-    sorted[below] + part * (sorted[(below + 1).min(sorted.len() - 1)] - sorted[below])
-}
-
-fn largest(row: &[f64]) -> usize {
-    (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
 }
 
 fn check(settings: &BootstrapSettings, d: usize, s: usize) -> Result<()> {

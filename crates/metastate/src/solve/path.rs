@@ -11,6 +11,7 @@ use super::score::{Model, Smoothing, score};
 use super::select::HeldOut;
 use super::settings::{Settings, Start, StopRule};
 use super::solution::{Errors, Solution, Status};
+use crate::chain::empirical::transition_matrix;
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, SparseOperator};
@@ -87,8 +88,7 @@ impl LambdaPoint {
     /// Of a solution; with its zones where there are at most `most_zoned` states.
     pub fn new(s: &Solution, lambda_max: f64, held_out: Option<&HeldOut>, most_zoned: usize) -> Self {
         let u = &s.factors.u;
-        let largest = |row: &[f64]| (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best });
-        let zones = if u.rows() <= most_zoned { (0..u.rows()).map(|i| largest(u.row(i)) as u16).collect() } else { Vec::new() };
+        let zones = if u.rows() <= most_zoned { u.largest_entries().map(|z| z as u16).collect() } else { Vec::new() };
         LambdaPoint {
             lambda: s.lambda,
             lambda_ratio: s.lambda / lambda_max,
@@ -162,21 +162,4 @@ impl<'a> FoldPaths<'a> {
             .collect::<Result<Vec<_>>>()?;
         Ok(HeldOut { folds: scored })
     }
-}
-
-/// `p_ij = n_ij / n_i`; rows that were never left are uniform.
-pub(crate) fn transition_matrix(counts: &Csr) -> Result<SparseOperator> {
-    let mut p = counts.clone();
-    let indptr = p.indptr().to_vec();
-    let values = p.values_mut();
-    let mut uniform = Vec::new();
-    for i in 0..indptr.len() - 1 {
-        let row = &mut values[indptr[i]..indptr[i + 1]];
-        let sum: f64 = row.iter().sum();
-        row.iter_mut().for_each(|x| *x /= sum);
-        if row.is_empty() {
-            uniform.push(i as u32);
-        }
-    }
-    SparseOperator::new(p, uniform)
 }

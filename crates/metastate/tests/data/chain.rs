@@ -83,6 +83,8 @@ fn by_departures_a_state_never_left_goes_and_takes_others_with_it() {
         assert_eq!(p_dense(chain.p()), mat(&[&[0.0, 1.0], &[0.5, 0.5]]));
         assert_close(chain.xi(), &[0.6, 0.4], 1e-15);
         assert_eq!(chain.transitions(), 5.0);
+        assert_eq!(chain.kept(), [0, 1]);
+        assert_eq!(chain.counts().unwrap().triplets().collect::<Vec<_>>(), [(0, 1, 3.0), (1, 0, 1.0), (1, 1, 1.0)]);
         assert_eq!(left_out(&chain, "never-left"), 1);
         assert_eq!(left_out(&chain, "leads-only-to-left-out-states"), 1);
         assert_eq!(left_out(&chain, "never-seen"), 1);
@@ -191,6 +193,7 @@ fn states_without_weight_are_left_out_alike_in_all_three_forms() {
     for chain in [&dense, &sparse, &low] {
         assert_eq!(labels(chain), ["0", "1"]);
         assert_close(chain.xi(), &[0.5, 0.5], 1e-15);
+        assert_eq!((chain.kept(), chain.counts()), (&[0, 1][..], None));
         assert_eq!(left_out(chain, "weight-zero"), 1);
         assert_eq!(left_out(chain, "leads-only-to-left-out-states"), 1);
         let q = p_dense(chain.p());

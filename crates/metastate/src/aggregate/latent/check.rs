@@ -53,7 +53,7 @@ pub fn chapman_kolmogorov(
         let value = format!("{steps} steps, overlap {overlap}");
         return Err(Error::Setting { name: "the check", value, allowed: "both must be at least 1" });
     }
-    let departures: Vec<f64> = (0..d).map(|i| counts.row(i).1.iter().sum()).collect();
+    let departures = counts.row_sums();
     let starts = lumped.mean_memberships(chain, part, &departures)?;
     let between = lump(counts, part, parts);
     let mut entries = Vec::new();

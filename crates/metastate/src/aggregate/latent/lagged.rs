@@ -21,7 +21,7 @@ pub fn projected_spectrum(u: &Mat, counts: &Csr) -> Result<Vec<Mode>> {
             return Err(Error::SizeMismatch { what, expected: d, found });
         }
     }
-    let departures: Vec<f64> = (0..d).map(|i| counts.row(i).1.iter().sum()).collect();
+    let departures = counts.row_sums();
     let overlap = thin::weighted_gram(u, &departures);
     let moved = through_counts(u, counts);
     let Some((values, vectors)) = small::symmetric_eigen(&overlap) else { return Ok(Vec::new()) };

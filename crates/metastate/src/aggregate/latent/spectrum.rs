@@ -2,7 +2,8 @@
 
 use super::{LatentChain, Structure};
 use crate::linalg::{Mat, small};
-use crate::solve::bootstrap::{LatentDraws, central, reflected};
+use crate::solve::bootstrap::LatentDraws;
+use crate::stats::{central, reflected};
 
 /// One eigenvalue.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -24,18 +24,11 @@ impl Training {
         if d < 2 {
             return Err(Error::Empty { what: "the list of transitions" });
         }
-        let observed = Observed::new(counts.clone())?;
-        let departures: Vec<f64> = (0..d).map(|i| counts.row(i).1.iter().sum()).collect();
+        let observed = Observed::new(counts)?;
+        let departures = observed.counts().row_sums();
         let total: f64 = departures.iter().sum();
         let weights = departures.iter().map(|n| (n.max(NO_DEPARTURES.min(total / d as f64)) / total).powf(power.exponent())).collect();
-        let uniform: Vec<u32> = (0..d as u32).filter(|&i| departures[i as usize] == 0.0).collect();
-        let mut p = counts;
-        let indptr = p.indptr().to_vec();
-        let values = p.values_mut();
-        for i in 0..d {
-            values[indptr[i]..indptr[i + 1]].iter_mut().for_each(|x| *x /= departures[i]);
-        }
-        Ok(Training { observed, p: SparseOperator::new(p, uniform)?, weights, departures })
+        Ok(Training { p: observed.transition_matrix()?, observed, weights, departures })
     }
 
     /// Number of states.

@@ -9,8 +9,8 @@
 //! borders and with V known; neither is so here. So the threshold is measured: in every draw the law of each state is known, hence the target, and hence how
 //! far behind it is. By the size of the estimate, thresholds are chosen that let the stated share of the targets in.
 
-use super::quantile;
 use crate::linalg::{Mat, thin};
+use crate::stats::quantile;
 
 /// Memberships in a class, at least, and classes at most.
 const CLASS: usize = 300;
@@ -193,18 +193,4 @@ impl Thresholds {
             })
             .collect()
     }
-}
-
-/// The interval of a number that the draws estimate, too: the published value less the tails of the draws' errors, the published value inside.
-pub(crate) fn reflected(published: f64, truth: f64, drawn: impl Iterator<Item = f64>, confidence: f64) -> (f64, f64) {
-    let (low, high) = central(drawn.map(|x| x - truth), confidence);
-    ((published - high).min(published), (published - low).max(published))
-}
-
-/// Between which ends this share of the values lies, as many below as above.
-pub(crate) fn central(values: impl Iterator<Item = f64>, confidence: f64) -> (f64, f64) {
-    let mut sorted: Vec<f64> = values.collect();
-    sorted.sort_by(f64::total_cmp);
-    let tail = 0.5 * (1.0 - confidence);
-    (quantile(&sorted, tail), quantile(&sorted, 1.0 - tail))
 }

@@ -104,7 +104,7 @@ fn multinomial(things: u64, law: impl Iterator<Item = f64>, rng: &mut Xoshiro256
 /// none would not be none in the world either.
 fn sharpened(counts: &Csr, reference: &Factors, prior: f64) -> Factors {
     let (d, s) = (reference.u.rows(), reference.rank());
-    let departures: Vec<f64> = (0..d).map(|i| counts.row(i).1.iter().sum()).collect();
+    let departures = counts.row_sums();
     let total: f64 = departures.iter().sum();
     let share: Vec<f64> = departures.iter().map(|n| n / total).collect();
     let mass = reference.mass(&share);

@@ -7,8 +7,7 @@
 use super::merge::merge_nearest;
 use super::{LeastSquares, Likelihood, LikelihoodSettings, Observed, least_squares, likelihood};
 use crate::error::Result;
-use crate::linalg::{Csr, Mat, SparseOperator};
-use crate::solve::path::transition_matrix;
+use crate::linalg::{Csr, Mat};
 use crate::solve::problem::{Factors, Problem};
 use crate::solve::relaxation::Relaxation;
 use crate::solve::start;
@@ -23,10 +22,12 @@ const SPARE: usize = 3;
 const BETWEEN_MERGERS: LikelihoodSettings = LikelihoodSettings { prior: 3.0, max_passes: 6, tolerance: 1e-7, accelerate: true };
 
 /// Counts with the leading directions of their transition matrix, from which fits of any rank up to a limit start.
+///
+/// P itself is not kept: its values are two divisions an entry away from the counts, least squares go over them dozens of times, and a
+/// search over ranks holds one of these for every fold.
 #[derive(Debug)]
 pub struct SpectralFits {
     observed: Observed,
-    p: SparseOperator,
     /// `sqrt(n_i / n)`: each transition weighs the same, so the noise of all rows is alike.
     weights: Vec<f64>,
     basis: Relaxation,
@@ -35,10 +36,14 @@ pub struct SpectralFits {
 impl SpectralFits {
     /// Prepares fits of rank up to `max_rank`.
     pub fn new(counts: Csr, max_rank: usize, seed: u64) -> Result<Self> {
-        let observed = Observed::new(counts)?;
-        let (p, weights) = empirical(&observed)?;
-        let basis = start::spectral_basis(&Problem::new(&p, &weights, 1.0)?, max_rank, seed);
-        Ok(SpectralFits { observed, p, weights, basis })
+        SpectralFits::of_observed(Observed::new(counts)?, max_rank, seed)
+    }
+
+    /// The same from counts that are there by rows and by columns already.
+    pub(crate) fn of_observed(observed: Observed, max_rank: usize, seed: u64) -> Result<Self> {
+        let weights = weights(&observed);
+        let basis = start::spectral_basis(&Problem::new(&observed.transition_matrix()?, &weights, 1.0)?, max_rank, seed);
+        Ok(SpectralFits { observed, weights, basis })
     }
 
     /// The counts.
@@ -63,7 +68,8 @@ impl SpectralFits {
 
     /// Least squares from the spectral start.
     pub fn least_squares(&self, rank: usize, tolerance: f64, max_sweeps: usize) -> Result<LeastSquares> {
-        let problem = Problem::new(&self.p, &self.weights, 1.0)?;
+        let p = self.observed.transition_matrix()?;
+        let problem = Problem::new(&p, &self.weights, 1.0)?;
         Ok(least_squares(&problem, &self.start(rank)?, tolerance, max_sweeps))
     }
 
@@ -86,10 +92,9 @@ impl SpectralFits {
     }
 }
 
-/// P and weights for all states: rows that were never left are uniform, with next to no weight.
-fn empirical(observed: &Observed) -> Result<(SparseOperator, Vec<f64>)> {
+/// Weights for all states: rows that were never left, which are uniform, have next to none.
+fn weights(observed: &Observed) -> Vec<f64> {
     let shares = observed.departure_shares();
     let least = shares.iter().copied().filter(|s| *s > 0.0).fold(1.0, f64::min);
-    let weights = shares.iter().map(|s| if *s > 0.0 { s.sqrt() } else { UNKNOWN_ROW * least.sqrt() }).collect();
-    Ok((transition_matrix(observed.counts())?, weights))
+    shares.iter().map(|s| if *s > 0.0 { s.sqrt() } else { UNKNOWN_ROW * least.sqrt() }).collect()
 }

@@ -1,7 +1,8 @@
 //! The counts as the likelihood sees them: by rows and by columns, with their margins.
 
+use crate::chain::empirical::transition_matrix_both_ways;
 use crate::error::{Error, Result};
-use crate::linalg::Csr;
+use crate::linalg::{Csr, SparseOperator};
 
 /// Transition counts `n_ij`, stored twice so that both blocks of a pass stream.
 #[derive(Debug, Clone)]
@@ -24,9 +25,14 @@ impl Observed {
         if !(total > 0.0 && total.is_finite()) {
             return Err(Error::Empty { what: "the list of transitions" });
         }
-        let share = (0..counts.rows()).map(|i| counts.row(i).1.iter().sum::<f64>() / total).collect();
+        let share = counts.row_sums().into_iter().map(|n| n / total).collect();
         let marginal = marginal_law(&counts);
         Ok(Observed { by_column: counts.transposed(), by_row: counts, share, marginal, total })
+    }
+
+    /// P of the counts; a row that was never left is uniform.
+    pub(crate) fn transition_matrix(&self) -> Result<SparseOperator> {
+        transition_matrix_both_ways(&self.by_row, &self.by_column)
     }
 
     /// The counts, row by row.
@@ -59,8 +65,7 @@ impl Observed {
 /// (or shares instead of counts), the 1 becomes `n / d`.
 pub fn marginal_law(counts: &Csr) -> Vec<f64> {
     let d = counts.cols();
-    let mut arrivals = vec![0.0; d];
-    counts.indices().iter().zip(counts.values()).for_each(|(&j, n)| arrivals[j as usize] += n);
+    let arrivals = counts.column_sums();
     let total: f64 = arrivals.iter().sum();
     let extra = if total >= d as f64 {
         1.0

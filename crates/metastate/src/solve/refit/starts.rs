@@ -6,7 +6,7 @@
 use super::likelihood::{Likelihood, LikelihoodSettings, likelihood_watched, prior_mass};
 use super::{Observed, SpectralFits};
 use crate::error::{Error, Result};
-use crate::solve::bootstrap::matching;
+use crate::linalg::assignment::matching;
 use crate::solve::problem::Factors;
 
 /// Where a refit started.
@@ -59,7 +59,7 @@ pub fn likelihood_best_start(
     let spectral = match rank {
         // One law for all: there is nothing else to start from.
         0 | 1 if is_a_start => None,
-        _ => Some(SpectralFits::new(observed.counts().clone(), rank, seed)?.near(rank)?),
+        _ => Some(SpectralFits::of_observed(observed.clone(), rank, seed)?.near(rank)?),
     };
     let starts = [
         // Data with fewer directions than wanted have no such start.

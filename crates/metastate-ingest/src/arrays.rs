@@ -1,0 +1,68 @@
+//! Whole arrays of numbers out of NumPy's files, for those who need no stream. The parser is the one that reads users' matrices: every
+//! size is checked against the bytes that are there before it is believed.
+
+use std::io::{Cursor, Read};
+
+use zip::ZipArchive;
+
+use crate::codes::Code;
+use crate::error::{IngestError, Result};
+use crate::npy::{Kind, NpyReader};
+use crate::npz::{member_reader, refuse};
+
+/// Numbers read at a time.
+const CHUNK: usize = 1 << 13;
+
+/// An array of numbers, row by row whatever its order in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberArray {
+    /// One or two lengths.
+    pub shape: Vec<usize>,
+    /// The numbers.
+    pub data: Vec<f64>,
+    /// Whether they are stored as `float64`, so that no bit was lost or made up.
+    pub float64: bool,
+}
+
+/// The array of a `.npy` file of `bytes` bytes, header included.
+pub fn from_npy(reader: impl Read, bytes: u64, file: &str) -> Result<NumberArray> {
+    whole(NpyReader::open(reader, bytes, file)?, file)
+}
+
+/// The arrays of a `.npz` file with their names, in its order.
+pub fn from_npz(bytes: &[u8], file: &str) -> Result<Vec<(String, NumberArray)>> {
+    let mut zip = ZipArchive::new(Cursor::new(bytes)).map_err(|e| refuse(format!("this is not a whole .npz file ({e})"), file))?;
+    let mut arrays = Vec::new();
+    for k in 0..zip.len() {
+        let entry = zip.by_index(k).map_err(|e| refuse(format!("array {} cannot be read ({e})", k + 1), file))?;
+        let name = entry.name().map_err(|e| refuse(format!("array {} has no name ({e})", k + 1), file))?;
+        let name = name.trim_end_matches(".npy").to_owned();
+        let label = format!("{file} ({name})");
+        let (declared, packed) = (entry.size(), entry.compressed_size());
+        arrays.push((name, whole(member_reader(entry, declared, packed, &label)?, &label)?));
+    }
+    Ok(arrays)
+}
+
+fn whole<R: Read>(mut reader: NpyReader<R>, file: &str) -> Result<NumberArray> {
+    let header = reader.header.clone();
+    if header.shape.is_empty() || header.shape.len() > 2 {
+        return Err(IngestError::new(Code::Size, "a list or a matrix is needed here")
+            .file(file)
+            .value(format!("shape {:?}", header.shape))
+            .remedy("save an array of one or two dimensions"));
+    }
+    if matches!(header.kind, Kind::Bytes | Kind::Unicode) {
+        return Err(IngestError::new(Code::Npy, "numbers are needed here, this array holds texts")
+            .file(file)
+            .remedy("save it with array.astype('float64')"));
+    }
+    let mut data = Vec::new(); // grows with what is really there
+    while reader.numbers(CHUNK, &mut data)? {}
+    // The header was checked against the bytes, so the lengths fit whatever holds the data.
+    let shape: Vec<usize> = header.shape.iter().map(|&n| n as usize).collect();
+    if let (true, &[rows, cols]) = (header.fortran, &shape[..]) {
+        data = (0..rows * cols).map(|k| data[(k % cols) * rows + k / cols]).collect();
+    }
+    Ok(NumberArray { shape, data, float64: header.kind == Kind::Float && header.size == 8 })
+}
