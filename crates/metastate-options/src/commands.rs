@@ -118,7 +118,9 @@ fn all() -> Vec<Command> {
         .with::<InputArgs>()
         .with::<FitArgs>()
         .with::<RunArgs>(),
-        Command::new("count", "Only count, write a counts file that can be merged with others", COUNT).with::<InputArgs>().with::<CountArgs>(),
+        Command::new("count", "Only count, write a counts file that can be merged with others", COUNT)
+            .with::<InputArgs>()
+            .with::<CountArgs>(),
         Command::new("verify", "Recheck a saved result with code that the solver does not share", VERIFY).with::<VerifyArgs>(),
         Command::new("report", "Make the page of a result anew", REPORT).with::<ReportArgs>(),
         Command::new("forecast", "n-step forecasts, stationary law, timescales and passage times from the latent chain", FORECAST)
@@ -127,7 +129,10 @@ fn all() -> Vec<Command> {
         Command::new("assign", "Memberships for states that were not in the fit, from their own transitions", ASSIGN)
             .with::<AssignArgs>()
             .with::<InputArgs>(),
-        Command { commands: simulate, ..Command::new("simulate", "Chains with a known answer: planted ones, trajectories, a toy city with trips", SIMULATE) },
+        Command {
+            commands: simulate,
+            ..Command::new("simulate", "Chains with a known answer: planted ones, trajectories, a toy city with trips", SIMULATE)
+        },
         Command::new("reproduce", "The paper's tables and figures, each value beside the printed one", REPRODUCE).with::<ReproduceArgs>(),
         Command::new("demo", "The two-minute tour: simulates a city, finds its zones, writes a result folder", DEMO).with::<DemoArgs>(),
         Command::new("explain", "What an error code means and what to do", EXPLAIN).with::<ExplainArgs>(),

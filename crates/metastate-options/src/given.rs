@@ -200,7 +200,10 @@ mod tests {
 
     #[test]
     fn words_come_back_from_their_quotes() {
-        assert_eq!(shell_words("fit 'a b.csv' --where 'x = '\\''y'\\''' --from ''"), ["fit", "a b.csv", "--where", "x = 'y'", "--from", ""]);
+        assert_eq!(
+            shell_words("fit 'a b.csv' --where 'x = '\\''y'\\''' --from ''"),
+            ["fit", "a b.csv", "--where", "x = 'y'", "--from", ""]
+        );
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn parts_of(loaded: &Loaded, lambda_max: f64) -> Result<&Parts> {
 
 /// The settings of the selection that go with these options.
 pub fn select_settings(job: &Job) -> SelectSettings {
-    let settings = SelectSettings { max_rank: job.fit.max_rank, seed: job.seed, ..SelectSettings::default() };
+    let settings = SelectSettings { max_rank: job.fit.max_rank(), seed: job.seed, ..SelectSettings::default() };
     // A prior that is given is the one that all ranks are judged with: the score reported is that of the model returned.
     match job.fit.prior {
         Some(given) => SelectSettings { first_prior: given, priors: vec![given], ..settings },
@@ -176,7 +176,9 @@ impl<'a> Kept<'a> {
             (_, points) => reporter.say(format!("resuming the path after {points} of its points")),
         }
         let command = if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) };
-        stopper.lock().path_checkpoint = Some((place.clone(), command));
+        if on_disk {
+            stopper.lock().path_checkpoint = Some((place.clone(), command));
+        }
         Ok(Kept { progress, place, asked_for, on_disk })
     }
 

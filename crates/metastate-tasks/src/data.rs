@@ -1,6 +1,6 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
-use metastate::{Chain, Csr, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+use metastate::{Chain, Csr, Estimate, Given, RowWeights, WeightsBy};
 use metastate_ingest::{CountedStates, Data, Ingested, MatrixValues, Progress};
 use metastate_report::FileRecord;
 
@@ -75,7 +75,7 @@ fn check_matrix(fit: &FitArgs) -> Result<()> {
 
 /// Reads the inputs.
 pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn Progress) -> Result<Ingested> {
-    let mut settings = input.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+    let mut settings = crate::inputs::settings(input)?;
     settings.keep_frames = keep_frames;
     Ok(metastate_ingest::read(&input.inputs, &settings, progress)?)
 }
@@ -97,7 +97,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
         Data::Matrix(matrix) => {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
-            let given = Given { weights, weight_power: weight_power(fit), index: Some(matrix.index) };
+            let given = Given { weights, weight_power: fit.weight_power, index: Some(matrix.index) };
             let chain = match matrix.values {
                 MatrixValues::Sparse(p) => Chain::from_sparse(p, given)?,
                 MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
@@ -145,19 +145,10 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs, inputs: Vec<FileRecor
         WeightsKind::Departures => WeightsBy::Departures,
         WeightsKind::Arrivals => WeightsBy::Arrivals,
     };
-    let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power: weight_power(fit) })?;
+    let chain = Chain::estimate(&counted.counts, &Estimate { weights_by, weight_power: fit.weight_power })?;
     let index = counted.counts.index();
     let kept: Vec<usize> = chain.index().labels().filter_map(|l| index.position(&l)).map(|i| i as usize).collect();
     let parts = Parts::new(&counted.counts, counted.frames.as_deref(), &chain)?;
     let coordinates = counted.coordinates.map(|all| kept.iter().map(|&i| all[i]).collect());
     Ok(FromCounts { chain, parts, coordinates, cell: counted.cell, inputs, rows: counted.rows, rows_counted: counted.kept, hints })
-}
-
-/// The power of the weights.
-pub fn weight_power(fit: &FitArgs) -> WeightPower {
-    match fit.weight_power.as_str() {
-        "0" => WeightPower::Zero,
-        "0.5" => WeightPower::Half,
-        _ => WeightPower::One,
-    }
 }

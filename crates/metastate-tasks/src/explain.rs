@@ -74,6 +74,10 @@ const OWN: &[(&str, &str)] = &[
         "assign reads memberships off transitions into states of the fit, and there are none in these inputs. Labels must be written as in states.csv.",
     ),
     ("E-CLI-SIGNAL", "The operating system did not let the program listen to Ctrl-C. Without that, no checkpoint could be promised."),
+    (
+        "E-CLI-PROGRAM",
+        "metastate reproduce hands over to the program metastate-reproduce, which holds the paper's experiments. It must lie beside metastate or on the PATH; in the source tree, cargo build --release -p metastate-lab makes it.",
+    ),
     ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
     ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),
     (

@@ -11,7 +11,7 @@ use metastate_report::page::{Extras, PathStory};
 use metastate_report::{ErrorMeasures, FileRecord, FitResult, LedgerRecord, SCHEMA, Summary, folder};
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, InputArgs, RunArgs};
+use crate::args::{FitArgs, InputArgs, Options, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Loaded};
 use crate::error::{CliError, Result};
@@ -68,11 +68,12 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
 
 /// Refuses what can be refused before any data is read.
 pub fn check(job: &Job) -> Result<()> {
-    settings::check(&job.fit)?;
+    job.fit.check()?;
+    job.run.check()?;
     if job.whole_path && !job.fit.chooses() {
         return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
     }
-    check_run(&job.run)
+    Ok(())
 }
 
 /// A fit in memory, before it becomes a folder.
@@ -207,15 +208,6 @@ pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Re
     Ok(Solved { summary, solution, refit, partition, extra, flows, labels, trace, path, timescale_intervals, loaded })
 }
 
-fn check_run(run: &RunArgs) -> Result<()> {
-    for (name, value) in [("--checkpoint-every", Some(run.checkpoint_every)), ("--time-limit", run.time_limit)] {
-        if let Some(x) = value.filter(|x| Duration::try_from_secs_f64(*x).is_err()) {
-            return Err(CliError::bad("E-CLI-ARGUMENT", format!("{name} is {x}; it must be a number of seconds")));
-        }
-    }
-    Ok(())
-}
-
 /// No input may lie in the folder that is to be replaced.
 fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
     let Ok(place) = out.canonicalize() else { return Ok(()) };
@@ -236,7 +228,7 @@ fn asked_for(job: &Job, inputs: &[FileRecord]) -> Value {
     let hashes: Vec<&str> = inputs.iter().map(|f| f.sha256.as_str()).collect();
     let version = env!("CARGO_PKG_VERSION");
     json!({
-        "version": version, "input": job.input, "fit": job.fit, "whole_path": job.whole_path, "seed": job.seed,
+        "version": version, "input": job.input, "fit": job.fit.resolved(), "whole_path": job.whole_path, "seed": job.seed,
         "inputs_sha256": hashes
     })
 }
@@ -249,18 +241,19 @@ fn solve_or_resume(
     reporter: &mut Reporter,
     stopper: &Stopper,
 ) -> Result<(Solution, Trace)> {
-    let checkpoint = Checkpoint::beside(&job.run.out, asked_for);
-    let snapshot = if job.run.resume { checkpoint.load()? } else { None };
-    match &snapshot {
-        Some(s) => reporter.say(format!("resuming at sweep {}, rank {}", s.sweeps, s.factors.rank())),
-        // A choice or a path that was taken up has said so.
-        None if job.run.resume && path_checkpoint::place(&job.run.out).exists() => {}
-        None if job.run.resume => reporter.say("there is no checkpoint; starting from the beginning"),
-        // Numbers must not mix with those of an older run.
-        None if stopper.keeps_checkpoints() => checkpoint.remove(),
-        None => {}
-    }
-    if stopper.keeps_checkpoints() {
+    // Within somebody else's process there is no folder that a checkpoint could lie beside.
+    let checkpoint = stopper.keeps_checkpoints().then(|| Checkpoint::beside(&job.run.out, asked_for));
+    let mut snapshot = None;
+    if let Some(checkpoint) = checkpoint {
+        snapshot = if job.run.resume { checkpoint.load()? } else { None };
+        match &snapshot {
+            Some(s) => reporter.say(format!("resuming at sweep {}, rank {}", s.sweeps, s.factors.rank())),
+            // A choice or a path that was taken up has said so.
+            None if job.run.resume && path_checkpoint::place(&job.run.out).exists() => {}
+            None if job.run.resume => reporter.say("there is no checkpoint; starting from the beginning"),
+            // Numbers must not mix with those of an older run.
+            None => checkpoint.remove(),
+        }
         let mut state = stopper.lock();
         state.checkpoint = Some(checkpoint);
         state.resume_command = Some(if job.run.resume { job.command.clone() } else { format!("{} --resume", job.command) });

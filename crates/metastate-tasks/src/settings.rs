@@ -4,7 +4,7 @@ use metastate::Chain;
 use metastate::solve::{BbFormula, Factors, Redundancy, Settings, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 
-use crate::args::{FitArgs, Init, RefitKind, SolverKind, StopKind};
+use crate::args::{FitArgs, Init, SolverKind, StopKind};
 use crate::error::{CliError, Result};
 
 /// Random directions of the paper's early rule.
@@ -15,51 +15,6 @@ const PAPER_THRESHOLD: f64 = 5e-5;
 /// Meta-states that the paper starts with, at most; a tenth of the states otherwise.
 const PAPER_START: usize = 300;
 
-/// Refuses what can be refused before any file is read.
-pub fn check(fit: &FitArgs) -> Result<()> {
-    if fit.as_in_paper {
-        as_the_paper_has_it(fit)?;
-    }
-    if let Some(c) = fit.prior.filter(|c| !(*c >= 0.0 && c.is_finite())) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--prior is {c}; it must be zero or a positive number")));
-    }
-    if fit.needs_parts() && !(2..=1000).contains(&fit.folds) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--folds is {}; it must be between 2 and 1000", fit.folds)));
-    }
-    if fit.bootstrap == 1 {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap is 1; at least 2 draws are needed, 50 are usual"));
-    }
-    if fit.bootstrap > 0 && fit.refit_kind() != RefitKind::Likelihood {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap needs --refit likelihood: it says how sure that refit is"));
-    }
-    for (name, value) in [("--lambda", fit.lambda), ("--lambda-ratio", fit.lambda_ratio)] {
-        if let Some(x) = value.filter(|x| !(*x > 0.0 && x.is_finite())) {
-            return Err(CliError::bad("E-CLI-ARGUMENT", format!("{name} is {x}; it must be a positive number")));
-        }
-    }
-    if let Some(rank) = fit.start_rank.filter(|r| *r > fit.max_rank) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--start-rank {rank} is above --max-rank {}", fit.max_rank))
-            .remedy("raise --max-rank or lower --start-rank"));
-    }
-    Ok(())
-}
-
-/// Refuses what contradicts `--as-in-paper`, rather than solving in a way that is neither the paper's nor ours.
-fn as_the_paper_has_it(fit: &FitArgs) -> Result<()> {
-    let tolerance_is_given = fit.tolerance != Settings::default().tolerance;
-    let contradictions = [
-        (fit.solver != SolverKind::PalmBb, "--solver", "the paper's local solver is PALM with Barzilai-Borwein steps (palm-bb)"),
-        (fit.init != Init::Random, "--init", "the paper starts at random"),
-        (fit.redundancy_relative.is_some(), "--redundancy-relative", "the paper's threshold is absolute (--redundancy-absolute)"),
-        (tolerance_is_given, "--tolerance", "the paper's local solves end when F hardly falls, not at a KKT residual"),
-    ];
-    match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
-        Some((_, option, why)) => Err(CliError::bad("E-CLI-ARGUMENT", format!("{option} contradicts --as-in-paper: {why}"))
-            .remedy(format!("leave out {option}, or leave out --as-in-paper and give --solver, --stop and the others one by one"))),
-        None => Ok(()),
-    }
-}
-
 /// lambda where it is given, and lambda_max.
 pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f64)> {
     let most = metastate::solve::lambda_max(chain.p(), chain.weights(), seed)?;
@@ -68,15 +23,15 @@ pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f
 
 /// The solver's settings, and the files that a start was read from.
 pub fn solver(fit: &FitArgs, seed: u64, chain: &Chain) -> Result<(Settings, Vec<FileRecord>)> {
-    let (start, files) = start(&fit.init, chain)?;
+    let (start, files) = start(&fit.init(), chain)?;
     let (basis, start_rank) = if fit.as_in_paper { paper(fit, chain.states()) } else { (Settings::default(), fit.start_rank) };
     let settings = Settings {
-        solver: match fit.solver {
+        solver: match fit.solver() {
             SolverKind::Fast => Solver::Fast,
             SolverKind::PalmBb => Solver::PalmBb(BbFormula::default()),
             SolverKind::PalmLipschitz => Solver::PalmLipschitz,
         },
-        stop: match fit.stop {
+        stop: match fit.stop() {
             StopKind::Certificate => StopRule::Certificate { gap: fit.gap },
             StopKind::Exact => StopRule::Exact { tolerance: fit.gap },
             StopKind::Early => StopRule::Early { directions: EARLY_DIRECTIONS },
@@ -84,7 +39,7 @@ pub fn solver(fit: &FitArgs, seed: u64, chain: &Chain) -> Result<(Settings, Vec<
         tolerance: fit.tolerance,
         start,
         start_rank,
-        max_rank: fit.max_rank,
+        max_rank: fit.max_rank(),
         redundancy: match (fit.redundancy_absolute, fit.redundancy_relative) {
             (Some(x), _) => Redundancy::Absolute(x),
             (None, Some(x)) => Redundancy::Relative(x),
@@ -99,7 +54,7 @@ pub fn solver(fit: &FitArgs, seed: u64, chain: &Chain) -> Result<(Settings, Vec<
 
 /// The paper's settings, and with how many meta-states they start.
 fn paper(fit: &FitArgs, states: usize) -> (Settings, Option<usize>) {
-    let start_rank = fit.start_rank.unwrap_or_else(|| (states / 10).min(PAPER_START).min(fit.max_rank).max(1));
+    let start_rank = fit.start_rank.unwrap_or_else(|| (states / 10).min(PAPER_START).min(fit.max_rank()).max(1));
     (Settings::paper(start_rank, PAPER_THRESHOLD), Some(start_rank))
 }
 

@@ -243,9 +243,8 @@ impl FitArgs {
             (self.tolerance != TOLERANCE, "tolerance", "the paper's local solves end when F hardly falls, not at a KKT residual"),
         ];
         match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
-            Some((_, option, why)) => Err(OptionError::new(option, Problem::Contradicts("as-in-paper", why)).remedy(format!(
-                "leave out --{option}, or leave out --as-in-paper and give --solver, --stop and the others one by one"
-            ))),
+            Some((_, option, why)) => Err(OptionError::new(option, Problem::Contradicts("as-in-paper", why))
+                .remedy(format!("leave out --{option}, or leave out --as-in-paper and give --solver, --stop and the others one by one"))),
             None => Ok(()),
         }
     }

@@ -145,7 +145,7 @@ fn wrong_ranks(subject: &Subject, record: &Value, table: &Named, transitions: f6
         let said = table.field(r, "chosen");
         demand(said == Some(if r + 1 == rank { "yes" } else { "" }), || format!("row {}, chosen", r + 1))?;
     }
-    let most = subject.fit.max_rank.min(subject.labels.len());
+    let most = subject.fit.max_rank().min(subject.labels.len());
     demand(tried <= most, || format!("{tried} ranks, and {most} were allowed"))?;
     let at_the_limit = best + 1 == most;
     demand(record["at_the_limit"].as_bool() == Some(at_the_limit), || format!("at_the_limit: should be {at_the_limit}"))
@@ -270,7 +270,7 @@ fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, wh
     let (summary, fit) = (&subject.result.summary, subject.fit);
     let lambda_max = summary.lambda_max.unwrap_or(f64::NAN);
     let wanted = record["rank"].as_u64().unwrap_or(0) as usize;
-    let limit = if whole { fit.max_rank } else { wanted };
+    let limit = if whole { fit.max_rank() } else { wanted };
     let rank = |r: usize| path.number(r, "rank") as usize;
     let n = path.rows.len();
     demand(n >= 1 && n <= fit.points, || format!("{n} points, and {} were asked for", fit.points))?;
@@ -282,7 +282,7 @@ fn wrong_path(subject: &Subject, record: &Value, ranks: &Named, path: &Named, wh
         demand((lambda - expected).abs() <= 1e-12 * expected, || wrong(&format!("lambda: should be {}", number(expected))))?;
         let ratio = path.number(r, "lambda_ratio");
         demand(close(ratio, lambda / lambda_max), || wrong("lambda_ratio"))?;
-        demand(rank(r) >= 1 && rank(r) <= fit.max_rank, || wrong("rank"))?;
+        demand(rank(r) >= 1 && rank(r) <= fit.max_rank(), || wrong("rank"))?;
         demand((r + 1 == n) == (rank(r) >= limit || r + 1 == fit.points), || wrong("rank: the path ends elsewhere"))?;
         let (objective, fidelity, regularizer) = (path.number(r, "objective"), path.number(r, "fidelity"), path.number(r, "regularizer"));
         let sum = fidelity + lambda * regularizer;
