@@ -16,7 +16,7 @@ mod _core {
     #[pymodule_export]
     use crate::fitted::{Fitted, load, write_files};
     #[pymodule_export]
-    use crate::options::{explain, options};
+    use crate::options::{explain, option_name, options};
     #[pymodule_export]
     use crate::tasks::{compare, fit, memberships, panics, score, simulate, verify};
 
