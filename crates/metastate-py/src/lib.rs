@@ -1,4 +1,4 @@
-//! The extension module `metastate._core`: the row of the command, on data in memory. What users see is in `python/metastate`.
+//! The extension module `metastate._core`: the tasks of metastate, on data in memory. What users see is in `python/metastate`.
 
 mod errors;
 mod fitted;
