@@ -1,4 +1,9 @@
-//! The command `metastate`: what was typed becomes options, and what was done becomes words.
+//! The command `metastate`: what was typed becomes options, and what was done becomes words. Everything that belongs to a terminal is here: the parser,
+//! the help, progress bars, tables and signals.
 
+pub mod parse;
 mod reproduce;
 pub mod run;
+mod signals;
+mod tell;
+mod terminal;

@@ -1,127 +1,49 @@
-//! `metastate reproduce`: the tables and figures of the paper's section 6. The experiments are in the crate `metastate-lab`.
+//! `metastate reproduce`: the paper's experiments are a program of their own, beside this one.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
-use metastate_lab::{Asked, Error, Host, Outcome, Scale, What, run as run_lab};
-
-use metastate_tasks::args::{ReproduceCommand, ReproduceWhat};
 use metastate_tasks::error::{CliError, Result};
-use metastate_tasks::progress::Reporter;
-use metastate_tasks::stop::{Doing, Stopper};
 
-struct Told<'a> {
-    reporter: &'a mut Reporter,
-    stopper: &'a Stopper,
+const PROGRAM: &str = "metastate-reproduce";
+
+/// Hands over to that program, with the arguments that were typed.
+pub fn hand_over() -> Result<ExitCode> {
+    let program = find().ok_or_else(|| {
+        CliError::bad(
+            "E-CLI-PROGRAM",
+            format!("the program {PROGRAM}, which does this work, is neither beside this program nor on the PATH"),
+        )
+        .remedy("build it in the source tree of metastate: cargo build --release -p metastate-lab")
+    })?;
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // Options of all commands may stand before the command; they take numbers, so the first such word is the command.
+    if let Some(at) = words.iter().position(|word| word == "reproduce") {
+        words.remove(at);
+    }
+    start(Command::new(&program).args(words)).map_err(|e| {
+        CliError::failed("E-CLI-PROGRAM", format!("this program could not be started ({e})")).at(program.display().to_string())
+    })
 }
 
-impl Host for Told<'_> {
-    fn say(&mut self, line: &str) {
-        self.reporter.say(line);
-    }
-
-    fn begin(&mut self, name: &str, number: usize, of: usize, left: f64) {
-        self.reporter.cell(name, number, of, left);
-    }
-
-    fn stop(&self) -> bool {
-        self.stopper.asked()
-    }
+/// In place of this process, so that signals go to the one that does the work.
+#[cfg(unix)]
+fn start(command: &mut Command) -> std::io::Result<ExitCode> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
 }
 
-/// Runs what is not finished, writes the document.
-pub fn run(command: &ReproduceCommand, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Outcome> {
-    let what = match command.what {
-        ReproduceWhat::TableExact => What::TableExact,
-        ReproduceWhat::TableD => What::TableD,
-        ReproduceWhat::TableR => What::TableR,
-        ReproduceWhat::TableN => What::TableN,
-        ReproduceWhat::Taxi => What::Taxi,
-        ReproduceWhat::All => What::All,
-    };
-    if command.trajectories == 0 {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "--trajectories is 0; at least one is needed"));
-    }
-    let data = if what.holds(What::Taxi) { trips(&command.data)? } else { Vec::new() };
-    let asked = Asked {
-        what,
-        scale: if command.quick { Scale::Quick } else { Scale::Full },
-        out: command.out.clone(),
-        resume: command.resume,
-        trajectories: command.trajectories,
-        time_limit: command.time_limit,
-        data,
-        seed,
-    };
-    // A signal ends the process within a cell; the finished ones are on disk.
-    let again = format!("say the same with --resume; finished cells are in {}", command.out.join("cells").display());
-    stopper.lock().path_checkpoint = Some((command.out.join("cells"), again));
-    let outcome = run_lab(&asked, &mut Told { reporter: &mut *reporter, stopper }).map_err(|e| told(e, &command.out))?;
-    stopper.doing(Doing::Done);
-    reporter.clear();
-    Ok(outcome)
+#[cfg(not(unix))]
+fn start(command: &mut Command) -> std::io::Result<ExitCode> {
+    let code = command.status()?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(metastate_tasks::error::FAILED)))
 }
 
-/// The files; of a folder, those that are trips of New York's taxis.
-fn trips(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    if given.is_empty() {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "the taxi part needs trips, and no file of them was named").remedy(
-            "name a file of the TLC's records or a folder that holds nyc_taxi_trips_*.parquet with --data, or ask for the tables one by one",
-        ));
-    }
-    let mut files = Vec::new();
-    for place in given {
-        if !place.exists() {
-            return Err(CliError::bad("E-CLI-ARGUMENT", "there is no such file or folder of trips")
-                .at(place.display().to_string())
-                .remedy("name a file of the TLC's records, or a folder that holds nyc_taxi_trips_*.parquet, with --data"));
-        }
-        if place.is_dir() {
-            let found = in_folder(place);
-            if found.is_empty() {
-                return Err(CliError::bad("E-CLI-ARGUMENT", "no file in this folder is named nyc_taxi_trips_*.parquet")
-                    .at(place.display().to_string())
-                    .remedy("name the file itself with --data"));
-            }
-            files.extend(found);
-        } else {
-            files.push(place.clone());
-        }
-    }
-    Ok(files)
-}
-
-fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    let named = |p: &PathBuf| {
-        let name = p.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-        name.starts_with("nyc_taxi_trips_") && name.ends_with(".parquet")
-    };
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).filter(named).collect();
-    files.sort();
-    files
-}
-
-fn told(e: Error, out: &Path) -> CliError {
-    match e {
-        Error::Method(e) => CliError::from(e),
-        Error::Data(e) => CliError::from(e),
-        Error::Files(e) => CliError::from(e),
-        Error::Cell(sentence) => CliError::bad("E-CLI-EXISTS", sentence)
-            .remedy("say --resume with the options of the first run, or name another folder with --out"),
-        Error::NoData(sentence) => CliError::bad("E-CLI-ARGUMENT", sentence).remedy("name the trips with --data"),
-        Error::Stopped => CliError::interrupted("interrupted; the finished cells are kept")
-            .at(out.display().to_string())
-            .remedy("the same command with --resume goes on from them"),
-    }
-}
-
-/// For people.
-pub fn describe(outcome: &Outcome) -> String {
-    format!(
-        "{} cells computed, {} found finished, {:.0} s\nwritten to {} with {} figures",
-        outcome.computed,
-        outcome.found,
-        outcome.seconds,
-        outcome.document.display(),
-        outcome.figures.len()
-    )
+/// Beside this program, or on the PATH.
+fn find() -> Option<PathBuf> {
+    let name = format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX);
+    let beside = std::env::current_exe().ok().and_then(|own| own.parent().map(PathBuf::from));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    beside.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join(&name)).find(|file| file.is_file())
 }

@@ -2,105 +2,133 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::str::FromStr;
 
-use clap::CommandFactory;
-
-use crate::reproduce;
-use metastate_tasks::args::{Cli, Command, Common};
-use metastate_tasks::error::{CliError, Result};
+pub use metastate_options::Common;
+use metastate_options::{
+    AssignCommand, CompareCommand, CompletionsArgs, CountCommand, ExplainArgs, FitCommand, Given, RunArgs, SimulateWhat, VerifyArgs,
+};
+use metastate_tasks::error::{CliError, FAILED, Result};
 use metastate_tasks::progress::Reporter;
 use metastate_tasks::stop::Stopper;
 use metastate_tasks::{assign, compare, count, demo, explain, fit, forecast, report, simulate, verify};
 
+use crate::{parse, reproduce, signals, tell as words, terminal};
+
+/// What every command needs: its common options, somebody to tell the user, and somebody who listens to signals.
+pub struct Session {
+    /// Options of all commands.
+    pub common: Common,
+    /// Tells the user how far the work is.
+    pub reporter: Reporter,
+    /// Knows of signals.
+    pub stopper: Stopper,
+}
+
+impl Session {
+    /// Sets the number of threads, and listens to signals from now on.
+    pub fn begin(given: &Given) -> Result<Self> {
+        let common: Common = given.checked()?;
+        if let Some(n) = common.threads {
+            rayon::ThreadPoolBuilder::new()
+                .num_threads(n)
+                .build_global()
+                .map_err(|e| CliError::failed("E-CLI-THREADS", format!("{n} threads could not be started ({e})")))?;
+        }
+        let (reporter, bar) = terminal::reporter(common.quiet);
+        let stopper = signals::listen(bar)?;
+        Ok(Session { common, reporter, stopper })
+    }
+
+    /// The outcome, for machines or for people.
+    pub fn tell(&self, outcome: &impl serde::Serialize, describe: impl FnOnce() -> String) -> Result<()> {
+        match (self.common.json, self.common.quiet) {
+            (true, _) => print_json(outcome),
+            (false, true) => Ok(()),
+            (false, false) => print_line(&describe()),
+        }
+    }
+}
+
+/// Says what went wrong, and ends the process with the right exit code.
+pub fn end(done: Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|e| {
+        eprintln!("{e}");
+        ExitCode::from(e.exit())
+    })
+}
+
 /// Does what was asked.
-pub fn run(cli: Cli) -> Result<ExitCode> {
-    let common = cli.common;
-    set_threads(common.threads)?;
-    let mut reporter = Reporter::new(common.quiet);
-    let stopper = Stopper::listen(reporter.bar())?;
-    match cli.command {
-        Command::Fit(command) => {
+pub fn run(given: &Given) -> Result<ExitCode> {
+    let name = given.command().name;
+    if name == "reproduce" {
+        return reproduce::hand_over();
+    }
+    let mut session = Session::begin(given)?;
+    let Session { common, reporter, stopper } = &mut session;
+    let seed = common.seed;
+    match name {
+        "fit" | "path" => {
+            let command = FitCommand { input: given.checked()?, fit: given.checked()?, run: given.checked::<RunArgs>()? };
             let out = command.run.out.clone();
-            let job = fit::Job {
-                input: command.input,
-                fit: command.fit,
-                run: command.run,
-                whole_path: false,
-                seed: common.seed,
-                command: command_line(),
-            };
-            let summary = fit::run(&job, &mut reporter, &stopper)?;
-            tell(&common, &summary, || fit::describe(&summary, &out))?;
+            let FitCommand { input, fit, run } = command;
+            let job = fit::Job { input, fit, run, whole_path: name == "path", seed, command: command_line() };
+            let summary = fit::run(&job, reporter, stopper)?;
+            session.tell(&summary, || fit::describe(&summary, &out))?;
         }
-        Command::Path(command) => {
-            let out = command.run.out.clone();
-            let job = fit::Job {
-                input: command.input,
-                fit: command.fit,
-                run: command.run,
-                whole_path: true,
-                seed: common.seed,
-                command: command_line(),
-            };
-            let summary = fit::run(&job, &mut reporter, &stopper)?;
-            tell(&common, &summary, || fit::describe(&summary, &out))?;
+        "verify" => {
+            let asked: VerifyArgs = given.checked()?;
+            let outcome = verify::run(&asked.result, asked.deep, reporter, stopper)?;
+            session.tell(&outcome, || words::verify::table(&outcome))?;
+            return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(FAILED) });
         }
-        Command::Verify(command) => {
-            let outcome = verify::run(&command.result, command.deep, &mut reporter, &stopper)?;
-            tell(&common, &outcome, || outcome.table())?;
-            return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(metastate_tasks::error::FAILED) });
+        "compare" => {
+            let command = CompareCommand { input: given.checked()?, compare: given.checked()? };
+            let compared = compare::run(&command, seed, reporter, stopper)?;
+            session.tell(&compared, || words::compare::describe(&compared))?;
         }
-        Command::Compare(command) => {
-            let compared = compare::run(&command, common.seed, &mut reporter, &stopper)?;
-            tell(&common, &compared, || compared.describe())?;
+        "assign" => {
+            let command = AssignCommand { input: given.checked()?, assign: given.checked()? };
+            let assigned = assign::run(&command, reporter, stopper)?;
+            session.tell(&assigned, || assigned.describe())?;
         }
-        Command::Assign(command) => {
-            let assigned = assign::run(&command, &mut reporter, &stopper)?;
-            tell(&common, &assigned, || assigned.describe())?;
+        "report" => {
+            let made = report::run(&given.checked()?)?;
+            session.tell(&made, || made.describe())?;
         }
-        Command::Report(command) => {
-            let made = report::run(&command)?;
-            tell(&common, &made, || made.describe())?;
+        "count" => {
+            let counted = count::run(&CountCommand { input: given.checked()?, count: given.checked()? }, reporter, stopper)?;
+            session.tell(&counted, || counted.describe())?;
         }
-        Command::Count(command) => {
-            let counted = count::run(&command, &mut reporter, &stopper)?;
-            tell(&common, &counted, || counted.describe())?;
+        "forecast" => {
+            let asked: metastate_options::ForecastArgs = given.checked()?;
+            let found = forecast::run(&asked, reporter, stopper)?;
+            session.tell(&found, || words::forecast::describe(&found, asked.out.as_deref()))?;
         }
-        Command::Forecast(command) => {
-            let found = forecast::run(&command, &mut reporter, &stopper)?;
-            tell(&common, &found, || forecast::describe(&found, command.out.as_deref()))?;
+        "planted" => simulated(&session, SimulateWhat::Planted(given.checked()?))?,
+        "trajectory" => simulated(&session, SimulateWhat::Trajectory(given.checked()?))?,
+        "city" => simulated(&session, SimulateWhat::City(given.checked()?))?,
+        "demo" => {
+            let tour = demo::run(&given.checked()?, seed, reporter, stopper)?;
+            session.tell(&tour, || tour.describe())?;
         }
-        Command::Simulate(command) => {
-            let simulated = simulate::run(&command.what, common.seed)?;
-            tell(&common, &simulated, || simulated.describe())?;
-        }
-        Command::Reproduce(command) => {
-            let outcome = reproduce::run(&command, common.seed, &mut reporter, &stopper)?;
-            tell(&common, &outcome, || reproduce::describe(&outcome))?;
-        }
-        Command::Demo(command) => {
-            let tour = demo::run(&command, common.seed, &mut reporter, &stopper)?;
-            tell(&common, &tour, || tour.describe())?;
-        }
-        Command::Explain { code } => print_line(&explain::explain(code.as_deref())?)?,
-        Command::Completions { shell } => {
-            let mut bytes = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "metastate", &mut bytes);
-            print_bytes(&bytes)?;
-        }
+        "explain" => print_line(&explain::explain(given.checked::<ExplainArgs>()?.code.as_deref())?)?,
+        "completions" => completions(&given.checked()?)?,
+        other => return Err(CliError::failed("E-CLI-ARGUMENT", format!("nothing is known of the command {other}"))),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn set_threads(threads: Option<usize>) -> Result<()> {
-    let Some(n) = threads else { return Ok(()) };
-    if n == 0 {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "--threads is 0; at least one is needed"));
-    }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(n)
-        .build_global()
-        .map_err(|e| CliError::failed("E-CLI-THREADS", format!("{n} threads could not be started ({e})")))
+fn simulated(session: &Session, what: SimulateWhat) -> Result<()> {
+    let simulated = simulate::run(&what, session.common.seed)?;
+    session.tell(&simulated, || simulated.describe())
+}
+
+fn completions(asked: &CompletionsArgs) -> Result<()> {
+    let shell = clap_complete::Shell::from_str(&asked.shell.word()).map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut parse::program(), "metastate", &mut bytes);
+    print_bytes(&bytes)
 }
 
 /// What was typed, so that a shell understands it again.
@@ -112,15 +140,6 @@ fn command_line() -> String {
     };
     let rest = std::env::args_os().skip(1).map(|s| quote(&s));
     std::iter::once("metastate".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
-}
-
-/// The outcome, for machines or for people.
-fn tell(common: &Common, outcome: &impl serde::Serialize, describe: impl FnOnce() -> String) -> Result<()> {
-    match (common.json, common.quiet) {
-        (true, _) => print_json(outcome),
-        (false, true) => Ok(()),
-        (false, false) => print_line(&describe()),
-    }
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<()> {

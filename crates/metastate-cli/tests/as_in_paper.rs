@@ -2,12 +2,11 @@
 
 mod common;
 
-use clap::Parser;
 use common::{Place, planted_counts, triplets_csv};
 use metastate::Mat;
 use metastate::solve::{Problem, Settings, Silent, Solution, StopRule, lambda_max, solve};
 use metastate_report::npz::{Array, npy_bytes, npz_bytes};
-use metastate_tasks::args::{Cli, Command};
+use metastate_tasks::args::{read_words, shell_words};
 use serde_json::{Value, json};
 
 const STATES: usize = 60;
@@ -25,9 +24,9 @@ fn summary(place: &Place, folder: &str) -> Value {
 /// The library on the same data, with settings of its own.
 fn by_the_library(place: &Place, ratio: f64, settings: &Settings) -> Solution {
     let counts = place.path("counts.csv").display().to_string();
-    let cli = Cli::try_parse_from(["metastate", "fit", &counts, "--lambda-ratio", "0.1", "--out", "none"]).unwrap();
-    let Command::Fit(command) = cli.command else { panic!("no fit") };
-    let chain = metastate_tasks::data::load(&command.input, &command.fit, &mut metastate_ingest::Silent).unwrap().chain;
+    let given = read_words(&shell_words(&format!("fit '{counts}' --lambda-ratio 0.1 --out none"))).unwrap();
+    let (input, fit) = (given.group().unwrap(), given.group().unwrap());
+    let chain = metastate_tasks::data::load(&input, &fit, &mut metastate_ingest::Silent).unwrap().chain;
     let lambda = ratio * lambda_max(chain.p(), chain.weights(), settings.seed).unwrap();
     let mut found = solve(&Problem::new(chain.p(), chain.weights(), lambda).unwrap(), settings, &mut Silent).unwrap();
     found.factors.order_by_mass(chain.xi());

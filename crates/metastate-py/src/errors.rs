@@ -45,13 +45,3 @@ pub fn to_python(py: Python<'_>, error: &CliError) -> PyErr {
     let _ = made.value(py).setattr("code", error.code());
     made
 }
-
-/// What clap says about options, as the command's own errors look.
-pub fn bad_option(error: &clap::Error) -> CliError {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let rest: Vec<&str> =
-        text.lines().skip(1).map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Usage:") && !l.contains("--help")).collect();
-    let made = CliError::bad("E-CLI-ARGUMENT", first);
-    if rest.is_empty() { made } else { made.remedy(rest.join("; ")) }
-}

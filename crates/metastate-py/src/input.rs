@@ -10,13 +10,14 @@ use metastate_ingest::{Ingested, MatrixValues, Progress};
 use metastate_tasks::args::InputArgs;
 use metastate_tasks::data;
 use metastate_tasks::error::{CliError, Result};
+use metastate_tasks::inputs;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyTuple};
 
-/// A NumPy array's memory, kept alive by a reference to it. Nobody copies it; as everywhere in NumPy, whoever writes to an array
-/// that another thread reads gets what he deserves.
+/// A NumPy array's memory, kept alive by a reference to it. It is not copied: an array must not be written to while a fit reads it, as with
+/// every function of NumPy.
 struct Borrowed<T> {
     start: NonNull<T>,
     length: usize,
@@ -183,7 +184,7 @@ impl Input {
 
     /// Reads the data as the options say.
     pub fn ingest(self, options: &InputArgs, keep_frames: bool, progress: &mut dyn Progress) -> Result<Ingested> {
-        let mut settings = options.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+        let mut settings = inputs::settings(options)?;
         settings.keep_frames = keep_frames;
         let matrix = |values: MatrixValues, entries: u64| MemoryMatrix { values, entries, labels: self.labels, weights: self.weights };
         Ok(match self.payload {

@@ -1,4 +1,4 @@
-//! The extension module `metastate._core`: the row of the command, on data in memory. What users see is in `python/metastate`.
+//! The extension module `metastate._core`: the tasks of metastate, on data in memory. What users see is in `python/metastate`.
 
 mod errors;
 mod fitted;
@@ -16,7 +16,7 @@ mod _core {
     #[pymodule_export]
     use crate::fitted::{Fitted, load, write_files};
     #[pymodule_export]
-    use crate::options::{explain, options};
+    use crate::options::{explain, option_name, options};
     #[pymodule_export]
     use crate::tasks::{compare, fit, memberships, panics, score, simulate, verify};
 

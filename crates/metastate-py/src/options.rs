@@ -1,16 +1,17 @@
-//! The options of the command, read off its own definitions: names, defaults and allowed words have one place.
+//! Python's parameters by the catalogue of options: names, defaults, bounds and allowed words have one place.
 
-use clap::{Command, CommandFactory, Parser};
-use metastate_tasks::args::{Cli, Command as What, CompareCommand, FitCommand, MEMORY, SimulateArgs};
+use metastate_options::{Common, CompareCommand, Door, FitCommand, Given, MEMORY, OptionError, SimulateWhat, find};
 use metastate_tasks::error::{CliError, Result};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use serde_json::Value;
 
-use crate::errors::{bad_option, to_python};
+use crate::errors::to_python;
 
-/// The command with what was given, as if it had been typed.
-pub struct Typed<T> {
-    /// Its options.
+/// What was asked for, with the options of all tasks.
+pub struct Asked<T> {
+    /// The task's own options.
     pub command: T,
     /// Seed of everything random.
     pub seed: u64,
@@ -18,75 +19,116 @@ pub struct Typed<T> {
     pub threads: Option<usize>,
 }
 
-fn parse(words: impl IntoIterator<Item = String>) -> Result<Cli> {
-    Cli::try_parse_from(std::iter::once("metastate".to_owned()).chain(words)).map_err(|e| bad_option(&e))
+/// What is wrong with an option, in Python's words.
+pub fn refused(e: &OptionError) -> CliError {
+    CliError::option(e, Door::Python)
 }
 
-fn with_inputs(name: &str, files: &[String], options: Vec<String>) -> Vec<String> {
-    let mut words = vec![name.to_owned()];
-    words.extend(options);
-    // What follows two dashes is never an option, whatever a file is called.
-    words.push("--".to_owned());
-    if files.is_empty() {
-        words.push(MEMORY.to_owned())
-    } else {
-        words.extend_from_slice(files)
+fn asked<T>(given: &Given, command: impl FnOnce(&Given) -> std::result::Result<T, OptionError>) -> Result<Asked<T>> {
+    let read = || -> std::result::Result<Asked<T>, OptionError> {
+        // The data are an argument of their own, and results stay in memory.
+        given.complete(&["inputs", "out"])?;
+        let Common { seed, threads, .. } = given.checked()?;
+        Ok(Asked { command: command(given)?, seed, threads })
+    };
+    read().map_err(|e| refused(&e))
+}
+
+/// Values by their Python names, as options of a command. The files are what is read; none for data in memory.
+pub fn given(command: &str, files: &[String], values: &Bound<'_, PyDict>) -> PyResult<Given> {
+    let py = values.py();
+    let told = |e: OptionError| to_python(py, &refused(&e));
+    let found = find(command).ok_or_else(|| no_command(py, command))?;
+    let mut given = Given::new(found, Door::Python);
+    for (name, value) in values.iter() {
+        let name: String = name.extract()?;
+        given.give(&name, json(&name, &value)?).map_err(told)?;
     }
-    words
+    if found.entry("inputs").is_some() {
+        let inputs = if files.is_empty() { vec![MEMORY.to_owned()] } else { files.to_vec() };
+        given.give("inputs", inputs.into()).map_err(told)?;
+    }
+    Ok(given)
+}
+
+/// A value of Python, as the catalogue looks at it.
+fn json(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(flag.is_true().into());
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(text.to_cow()?.into_owned().into());
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        return Ok(Value::Array(value.try_iter()?.map(|item| json(name, &item?)).collect::<PyResult<_>>()?));
+    }
+    if let Ok(number) = value.extract::<u64>() {
+        return Ok(number.into());
+    }
+    if let Ok(number) = value.extract::<i64>() {
+        return Ok(number.into());
+    }
+    if let Ok(number) = value.extract::<f64>() {
+        // NaN and infinity have no place in JSON; as texts they are refused with what is allowed.
+        return Ok(serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number));
+    }
+    if let Ok(path) = value.extract::<std::path::PathBuf>() {
+        return Ok(path.to_string_lossy().into_owned().into());
+    }
+    Err(PyTypeError::new_err(format!(
+        "{name} must be a number, a text, a path, true or false, or a list of them, not {}",
+        value.get_type()
+    )))
 }
 
 /// `fit` or `path`.
-pub fn fit(whole_path: bool, files: &[String], mut options: Vec<String>) -> Result<Typed<FitCommand>> {
-    options.extend(["--out".to_owned(), MEMORY.to_owned()]);
-    let cli = parse(with_inputs(if whole_path { "path" } else { "fit" }, files, options))?;
-    match cli.command {
-        What::Fit(command) | What::Path(command) => Ok(Typed { command: *command, seed: cli.common.seed, threads: cli.common.threads }),
-        _ => Err(CliError::failed("E-CLI-ARGUMENT", "no options of fit")),
-    }
+pub fn fit(given: &Given) -> Result<Asked<FitCommand>> {
+    asked(given, |g| Ok(FitCommand { input: g.checked()?, fit: g.checked()?, run: g.checked()? }))
 }
 
 /// `compare`.
-pub fn compare(files: &[String], options: Vec<String>) -> Result<Typed<CompareCommand>> {
-    let cli = parse(with_inputs("compare", files, options))?;
-    match cli.command {
-        What::Compare(command) => Ok(Typed { command: *command, seed: cli.common.seed, threads: cli.common.threads }),
-        _ => Err(CliError::failed("E-CLI-ARGUMENT", "no options of compare")),
-    }
+pub fn compare(given: &Given) -> Result<Asked<CompareCommand>> {
+    asked(given, |g| Ok(CompareCommand { input: g.checked()?, compare: g.checked()? }))
 }
 
-/// `simulate`.
-pub fn simulate(options: Vec<String>) -> Result<Typed<SimulateArgs>> {
-    let cli = parse(std::iter::once("simulate".to_owned()).chain(options))?;
-    match cli.command {
-        What::Simulate(command) => Ok(Typed { command, seed: cli.common.seed, threads: cli.common.threads }),
-        _ => Err(CliError::failed("E-CLI-ARGUMENT", "no options of simulate")),
-    }
+/// One of the commands of `simulate`.
+pub fn simulate(given: &Given) -> Result<Asked<SimulateWhat>> {
+    asked(given, |g| match g.command().name {
+        "planted" => Ok(SimulateWhat::Planted(g.checked()?)),
+        "trajectory" => Ok(SimulateWhat::Trajectory(g.checked()?)),
+        _ => Ok(SimulateWhat::City(g.checked()?)),
+    })
 }
 
 /// The options of a command (`fit`, or `simulate planted`): name, default, words allowed, whether it takes a value, help.
 #[pyfunction]
 pub fn options<'py>(py: Python<'py>, command: &str) -> PyResult<Bound<'py, PyList>> {
-    let mut cli = Cli::command();
-    cli.build();
-    let mut found: &Command = &cli;
-    for word in command.split_whitespace() {
-        found = found
-            .find_subcommand(word)
-            .ok_or_else(|| to_python(py, &CliError::bad("E-CLI-ARGUMENT", format!("there is no command `{word}`"))))?;
-    }
+    let found = find(command).ok_or_else(|| no_command(py, command))?;
     let list = PyList::empty(py);
-    for arg in found.get_arguments().filter(|a| !matches!(a.get_id().as_str(), "help" | "version")) {
+    for option in found.entries() {
         let entry = PyDict::new(py);
-        entry.set_item("name", arg.get_long().unwrap_or_else(|| arg.get_id().as_str()))?;
-        let default = arg.get_default_values().first().map(|v| v.to_string_lossy().into_owned());
-        entry.set_item("default", default.filter(|_| arg.get_action().takes_values()))?;
-        entry.set_item("words", arg.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect::<Vec<_>>())?;
-        entry.set_item("takes_value", arg.get_action().takes_values())?;
-        entry.set_item("positional", arg.is_positional())?;
-        entry.set_item("help", arg.get_help().map(ToString::to_string))?;
+        entry.set_item("name", &option.name)?;
+        entry.set_item("default", option.default.as_deref())?;
+        entry.set_item("words", option.words.iter().map(|w| w.name.as_str()).collect::<Vec<_>>())?;
+        entry.set_item("takes_value", option.takes_value())?;
+        entry.set_item("positional", option.positional)?;
+        entry.set_item("help", &option.help)?;
         list.append(entry)?;
     }
     Ok(list)
+}
+
+fn no_command(py: Python<'_>, name: &str) -> PyErr {
+    to_python(py, &CliError::bad("E-CLI-ARGUMENT", format!("there is no command `{name}`")))
+}
+
+/// The option that a parameter stands for, as the command calls it but for the dashes in front.
+#[pyfunction]
+pub fn option_name(parameter: &str) -> String {
+    metastate_options::option_name(parameter)
 }
 
 /// What an error code means and what to do; all codes without one.

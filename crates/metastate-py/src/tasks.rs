@@ -15,7 +15,7 @@ use metastate_tasks::watch::WatchReading;
 use metastate_tasks::{compare as comparing, data, fit as fitting, simulate as simulating, verify as verifying};
 use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::to_python;
 use crate::fitted::{Fitted, matrix};
@@ -24,12 +24,12 @@ use crate::{options, watched};
 
 /// Fits, or solves the whole path.
 #[pyfunction]
-#[pyo3(signature = (given, words, whole_path, called, labels=None, weights=None, listener=None))]
+#[pyo3(signature = (given, values, whole_path, called, labels=None, weights=None, listener=None))]
 #[allow(clippy::too_many_arguments)] // the arguments of one Python call
 pub fn fit(
     py: Python<'_>,
     given: &Bound<'_, PyTuple>,
-    words: Vec<String>,
+    values: &Bound<'_, PyDict>,
     whole_path: bool,
     called: String,
     labels: Option<Vec<Bound<'_, PyAny>>>,
@@ -37,11 +37,12 @@ pub fn fit(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Fitted> {
     let input = Input::new(given, labels, weights)?;
-    let typed = options::fit(whole_path, &input.files, words).map_err(|e| to_python(py, &e))?;
-    let command = typed.command;
-    let job = fitting::Job { input: command.input, fit: command.fit, run: command.run, whole_path, seed: typed.seed, command: called };
+    let given = options::given(if whole_path { "path" } else { "fit" }, &input.files, values)?;
+    let asked = options::fit(&given).map_err(|e| to_python(py, &e))?;
+    let command = asked.command;
+    let job = fitting::Job { input: command.input, fit: command.fit, run: command.run, whole_path, seed: asked.seed, command: called };
     let fit = job.fit.clone();
-    let solved = watched::run(py, typed.threads, listener.as_ref(), move |reporter, stopper| {
+    let solved = watched::run(py, asked.threads, listener.as_ref(), move |reporter, stopper| {
         let start = Instant::now();
         fitting::check(&job)?;
         let ingested = input.ingest(&job.input, job.fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
@@ -54,19 +55,19 @@ pub fn fit(
 
 /// Compares with the rivals; the folder is written, and what stands in `compare.json` handed back.
 #[pyfunction]
-#[pyo3(signature = (given, words, labels=None, listener=None))]
+#[pyo3(signature = (given, values, labels=None, listener=None))]
 pub fn compare(
     py: Python<'_>,
     given: &Bound<'_, PyTuple>,
-    words: Vec<String>,
+    values: &Bound<'_, PyDict>,
     labels: Option<Vec<Bound<'_, PyAny>>>,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let input = Input::new(given, labels, None)?;
-    let typed = options::compare(&input.files, words).map_err(|e| to_python(py, &e))?;
-    watched::run(py, typed.threads, listener.as_ref(), move |reporter, stopper| {
-        let command = typed.command;
-        let compared = comparing::run_on(&command, typed.seed, reporter, stopper, |watch| input.ingest(&command.input, true, watch))?;
+    let asked = options::compare(&options::given("compare", &input.files, values)?).map_err(|e| to_python(py, &e))?;
+    watched::run(py, asked.threads, listener.as_ref(), move |reporter, stopper| {
+        let command = asked.command;
+        let compared = comparing::run_on(&command, asked.seed, reporter, stopper, |watch| input.ingest(&command.input, true, watch))?;
         json(&compared)
     })
 }
@@ -94,14 +95,15 @@ pub fn verify(
 
 /// Draws and writes what `metastate simulate` does.
 #[pyfunction]
-pub fn simulate(py: Python<'_>, words: Vec<String>) -> PyResult<String> {
-    let typed = options::simulate(words).map_err(|e| to_python(py, &e))?;
-    watched::run(py, typed.threads, None, move |_, _: &Stopper| json(&simulating::run(&typed.command.what, typed.seed)?))
+pub fn simulate(py: Python<'_>, what: &str, values: &Bound<'_, PyDict>) -> PyResult<String> {
+    let given = options::given(&format!("simulate {what}"), &[], values)?;
+    let asked = options::simulate(&given).map_err(|e| to_python(py, &e))?;
+    watched::run(py, asked.threads, None, move |_, _: &Stopper| json(&simulating::run(&asked.command, asked.seed)?))
 }
 
 /// Held-out log-likelihood a transition, squared error, transitions scored, and transitions that lead from or to states not in the fit.
 #[pyfunction]
-#[pyo3(signature = (u, v, arrivals, states, given, words, labels=None))]
+#[pyo3(signature = (u, v, arrivals, states, given, values, labels=None))]
 #[allow(clippy::too_many_arguments)] // the arguments of one Python call
 pub fn score(
     py: Python<'_>,
@@ -110,16 +112,16 @@ pub fn score(
     arrivals: Vec<f64>,
     states: Vec<Bound<'_, PyAny>>,
     given: &Bound<'_, PyTuple>,
-    words: Vec<String>,
+    values: &Bound<'_, PyDict>,
     labels: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<(f64, f64, f64, f64)> {
     let factors = Factors { u: mat(u), v: mat(v) };
     let input = Input::new(given, labels, None)?;
-    let typed = options::fit(false, &input.files, words).map_err(|e| to_python(py, &e))?;
+    let asked = options::fit(&options::given("fit", &input.files, values)?).map_err(|e| to_python(py, &e))?;
     let states: Vec<Label> = states.iter().map(|s| Ok(Label::from(s.str()?.to_cow()?.as_ref()))).collect::<PyResult<_>>()?;
-    watched::run(py, typed.threads, None, move |reporter, stopper| {
+    watched::run(py, asked.threads, None, move |reporter, stopper| {
         // States of the fit are told by their labels; none is left out for being rare here.
-        let mut options = typed.command.input;
+        let mut options = asked.command.input;
         (options.min_share, options.max_self_share) = (0.0, None);
         let ingested = input.ingest(&options, false, &mut WatchReading { reporter, stopper })?;
         let Data::Counts(counted) = ingested.data else {

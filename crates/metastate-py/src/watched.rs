@@ -1,10 +1,10 @@
 //! Work that Python waits for: on a thread of its own, with the interpreter free, listening to Ctrl-C and telling how far it is.
 
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use metastate_tasks::error::{CliError, Result};
-use metastate_tasks::progress::{Reporter, Told};
+use metastate_tasks::progress::{Reporter, Show};
 use metastate_tasks::stop::Stopper;
 use pyo3::prelude::*;
 
@@ -14,6 +14,48 @@ use crate::errors::{PANIC, to_python};
 const LOOK: Duration = Duration::from_millis(25);
 /// The work is given this long to end after Ctrl-C. Then Python goes on, and the work ends at its next look: it owns all its data.
 const PATIENCE: Duration = Duration::from_millis(600);
+
+/// Between two steps that a listener is told.
+const TOLD: Duration = Duration::from_millis(60);
+
+/// What a listener is told.
+enum Told {
+    /// A line worth keeping.
+    Line(String),
+    /// What is being done, and how far it is.
+    Step(&'static str, String),
+}
+
+/// Shows the work's progress to Python: it is sent to the thread that waits there.
+#[derive(Debug)]
+struct Listener(Sender<Told>);
+
+impl Listener {
+    fn tell(&self, told: Told) {
+        // A listener that went away has no wish to hear.
+        let _ = self.0.send(told);
+    }
+}
+
+impl Show for Listener {
+    fn interval(&self) -> Option<Duration> {
+        Some(TOLD)
+    }
+
+    fn line(&self, line: &str) {
+        self.tell(Told::Line(line.to_owned()));
+    }
+
+    fn phase(&self, name: &'static str, _: Option<u64>) {
+        self.tell(Told::Step(name, String::new()));
+    }
+
+    fn step(&self, phase: &'static str, text: &str, _: Option<(u64, u64)>) {
+        self.tell(Told::Step(phase, text.to_owned()));
+    }
+
+    fn clear(&self) {}
+}
 
 /// Does `work` on `threads` threads of its own (all cores for none), so that a forked process never waits for threads it does not have.
 pub fn run<T: Send + 'static>(
@@ -27,7 +69,7 @@ pub fn run<T: Send + 'static>(
     let (give, mut take) = channel();
     let inner = stopper.clone();
     if threads == Some(0) {
-        return Err(to_python(py, &CliError::bad("E-CLI-ARGUMENT", "--threads is 0; at least one is needed")));
+        return Err(to_python(py, &CliError::bad("E-CLI-ARGUMENT", "threads is 0; at least one is needed")));
     }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads.unwrap_or(0))
@@ -37,7 +79,7 @@ pub fn run<T: Send + 'static>(
         .name("metastate".into())
         .spawn(move || {
             let done = pool.install(|| {
-                let mut reporter = Reporter::telling(sender);
+                let mut reporter = Reporter::new(Listener(sender));
                 work(&mut reporter, &inner)
             });
             // Nobody waits any more after an interruption.

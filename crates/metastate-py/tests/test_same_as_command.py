@@ -1,4 +1,4 @@
-"""One row: the same seed through the command and through Python gives the same bytes, from files and from memory."""
+"""The same seed through the command and through Python gives the same bytes, from files and from memory."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_as_in_paper(counts, command, tmp_path):
     plain = ms.fit(counts, lambda_ratio=0.2, seed=2).summary["settings"]["fit"]
     assert (plain["solver"], plain["stop"], plain["init"], plain["max_rank"]) == ("fast", "certificate", "spectral", 50)
     for contradiction in ({"solver": "fast"}, {"init": "spectral"}, {"redundancy_relative": 1e-3}, {"tolerance": 1e-7}):
-        with pytest.raises(ValueError, match="contradicts --as-in-paper"):
+        with pytest.raises(ValueError, match="contradicts as_in_paper"):
             ms.fit(counts, lambda_ratio=0.2, as_in_paper=True, **contradiction)
 
 
@@ -126,16 +126,15 @@ def test_options_have_one_place():
         if name in _options.OWN_PARAMETERS:
             continue
         default = command[_options.option_name(name)]["default"]
-        typed = _options.words({name: parameter.default})
-        # None is left to the command, which has other defaults as in the paper.
+        given = {n: v for n, v in _options.given({name: parameter.default}).items() if v is not False}
+        # None is left to the catalogue, which has other defaults as in the paper.
         if default is None or name in AS_IN_PAPER:
-            assert typed == [], name
+            assert given == {}, name
         else:
-            ((_, value),) = [w.split("=", 1) for w in typed]
             try:
-                assert float(value) == float(default), name
+                assert float(given[name]) == float(default), name
             except ValueError:
-                assert value == default, name
+                assert given[name] == default, name
 
 
 def test_every_option_reaches_the_solver(walks):
@@ -150,3 +149,47 @@ def test_every_option_reaches_the_solver(walks):
     for bad in ({"min_share": 2.0}, {"where": "a ="}, {"bbox": "1,2"}, {"memory_limit": "4Q"}, {"threads": 0}, {"folds": 1}):
         with pytest.raises(ValueError, match=r"error\[E-"):
             ms.fit(walks, **bad)
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        ({"prior": -1}, r"\]: prior is -1; it must be zero or a positive number"),
+        ({"threads": 0}, r"\]: threads is 0; at least one is needed"),
+        ({"max_rank": 2.5}, r"\]: max_rank is 2.5; it must be a whole number"),
+        ({"gap": float("nan")}, r"\]: gap is .*NaN.*; it must be a number"),
+        ({"solver": "fats"}, r"\]: solver is `fats`; it must be one of fast, .* \(did you mean fast\?\)"),
+        ({"lam": 1.0, "lambda_ratio": 0.5}, r"\]: lam cannot be given together with lambda_ratio"),
+        ({"start_rank": 60}, r"\]: start_rank 60 is above max_rank 50\n  try: raise max_rank or lower start_rank"),
+        ({"bootstrap": 5, "lambda_ratio": 0.5}, r"\]: bootstrap needs refit likelihood"),
+    ],
+)
+def test_options_are_refused_in_the_words_of_python(walks, bad, sentence):
+    with pytest.raises(ms.InputError, match=sentence) as caught:
+        ms.fit(walks, **bad)
+    assert caught.value.code == "E-CLI-ARGUMENT"
+
+
+def test_unknown_options_are_named_with_what_may_have_been_meant(walks):
+    with pytest.raises(ms.InputError, match=r"compare has no option 'fold'\n  try: did you mean folds\?"):
+        ms.compare(walks, rank=3, fold=3)
+    with pytest.raises(ms.InputError, match=r"planted has no option 'state'\n  try: did you mean states\?"):
+        ms.simulate("planted", state=3)
+
+
+def test_values_of_numpy_and_paths_are_options_too(counts, tmp_path):
+    first = ms.fit(counts, lambda_ratio=np.float32(0.25), max_rank=np.int64(7), seed=np.uint8(3))
+    said = first.summary["settings"]["fit"]
+    assert (said["lambda_ratio"], said["max_rank"], said["weight_power"], first.summary["seed"]) == (0.25, 7, 1, 3)
+    again = ms.fit(counts, lambda_ratio=0.25, init=first.save(tmp_path / "first"))
+    assert again.summary["settings"]["fit"]["init"] == str(tmp_path / "first")
+
+
+def test_nothing_is_looked_for_or_written_in_the_working_folder(walks, tmp_path, monkeypatch):
+    """A folder with the name that a checkpoint of the command would have is neither read nor removed."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("(memory).checkpoint", "(memory).path-checkpoint", ".checkpoint", ".path-checkpoint"):
+        (tmp_path / name / "1").mkdir(parents=True)
+    before = sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*"))
+    ms.fit(walks, max_rank=4)
+    assert sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*")) == before

@@ -43,10 +43,10 @@ impl Assigned {
 
 /// Reads the result and the inputs, writes the table.
 pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Assigned> {
-    check_place(&command.out, command.force, &command.input.inputs)?;
-    let result = metastate_report::load(&command.result)?;
+    check_place(&command.assign.out, command.assign.force, &command.input.inputs)?;
+    let result = metastate_report::load(&command.assign.result)?;
     let summary = &result.summary;
-    let (theirs, fit) = recorded_options(&command.result, summary)?;
+    let (theirs, fit) = recorded_options(&command.assign.result, summary)?;
     let input = as_in_the_fit(&command.input, theirs);
 
     stopper.doing(Doing::Reading);
@@ -56,7 +56,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; memberships are read off counts")
             .remedy("give the transitions of the states or their counts"));
     };
-    let kind = command.by.unwrap_or(match (&result.refit, fit.refit_kind()) {
+    let kind = command.assign.by.unwrap_or(match (&result.refit, fit.refit_kind()) {
         (Some(_), RefitKind::Likelihood) => AssignKind::Likelihood,
         (Some(_), RefitKind::LeastSquares) => AssignKind::LeastSquares,
         _ => AssignKind::Penalised,
@@ -66,8 +66,11 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     let known: HashMap<&str, u32> =
         result.states.iter().skip(1).enumerate().filter_map(|(i, row)| Some((row.first()?.as_str(), i as u32))).collect();
     if known.len() != model.v.rows() || result.xi.len() != model.u.rows() {
-        return Err(CliError::failed("E-CLI-RESULT", "states.csv and factors.npz speak of different states")
-            .at(command.result.display().to_string()));
+        return Err(CliError::failed("E-CLI-RESULT", "states.csv and factors.npz speak of different states").at(command
+            .assign
+            .result
+            .display()
+            .to_string()));
     }
     let (by, word) = match kind {
         AssignKind::Penalised => (AssignBy::Penalised { lambda: summary.lambda }, "the penalised problem of the fit"),
@@ -78,7 +81,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         }
     };
     let assigner = Assigner::new(model, by)?;
-    let exponent = data::weight_power(&fit).exponent();
+    let exponent = fit.weight_power.exponent();
     let mut ledger = counted.counts.ledger().clone();
     let rows = memberships(&counted.counts, &known, &assigner, &mut ledger, |departures| (departures / summary.transitions).powf(exponent));
     if rows.is_empty() {
@@ -86,11 +89,11 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
             .remedy("check that the states are named as in the fit, and that the columns are the right way round"));
     }
     let new_states = rows.iter().filter(|r| !r.known).count();
-    folder::write_file(&command.out, table(&rows, model.rank()).as_bytes())?;
+    folder::write_file(&command.assign.out, table(&rows, model.rank()).as_bytes())?;
     reporter.clear();
     Ok(Assigned {
-        result: command.result.display().to_string(),
-        out: command.out.display().to_string(),
+        result: command.assign.result.display().to_string(),
+        out: command.assign.out.display().to_string(),
         states: rows.len(),
         new_states,
         by: word,

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use comfy_table::{ContentArrangement, Table, presets};
 use metastate::aggregate::rivals::{self, Fitted, Hard, Method, RivalSettings, Training};
 use metastate::aggregate::{Neighbours, Overlap, Partition, ZoneFlows};
 use metastate::fit::Parts;
@@ -10,14 +9,14 @@ use metastate::solve::lambda_max;
 use metastate::solve::refit::LikelihoodSettings;
 use metastate::solve::score::{Smoothing, score};
 use metastate::solve::select::{SelectSettings, select_prior};
-use metastate::{Folds, Label};
+use metastate::{Folds, Label, WeightPower};
 use metastate_ingest::{Data, Ingested};
 use metastate_report::folder::{self, Draft};
 use metastate_report::page::comparison;
 use metastate_report::{LedgerRecord, ZoneSet, bar_chart, csv_field, number, zone_map};
 use serde::Serialize;
 
-use crate::args::{CompareArgs, CompareCommand, FitArgs, HardKind};
+use crate::args::{self, CompareArgs, CompareCommand, FitArgs, HardKind, Options};
 use crate::data;
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
@@ -32,47 +31,50 @@ const OUTLIERS: f64 = 0.02;
 
 /// What was compared.
 #[derive(Debug, Serialize)]
+#[allow(missing_docs)] // named as in compare.json
 pub struct Compared {
-    states: usize,
-    transitions: f64,
-    rank: usize,
-    folds: usize,
-    lambda: f64,
-    lambda_max: f64,
+    pub states: usize,
+    pub transitions: f64,
+    pub rank: usize,
+    pub folds: usize,
+    pub lambda: f64,
+    pub lambda_max: f64,
     /// Of the likelihood refit, when it is among the methods.
-    prior: Option<f64>,
-    prior_is: &'static str,
-    folds_are: String,
-    smoothing: f64,
-    weight_power: String,
-    hard: &'static str,
-    neighbouring_pairs: Option<usize>,
-    reference: Option<String>,
-    seed: u64,
-    methods: Vec<Row>,
-    verdicts: Vec<String>,
-    ledger: Vec<LedgerRecord>,
-    hints: Vec<String>,
-    out: String,
+    pub prior: Option<f64>,
+    pub prior_is: &'static str,
+    pub folds_are: String,
+    pub smoothing: f64,
+    #[serde(with = "args::weight_power")]
+    pub weight_power: WeightPower,
+    pub hard: &'static str,
+    pub neighbouring_pairs: Option<usize>,
+    pub reference: Option<String>,
+    pub seed: u64,
+    pub methods: Vec<Row>,
+    pub verdicts: Vec<String>,
+    pub ledger: Vec<LedgerRecord>,
+    pub hints: Vec<String>,
+    pub out: String,
 }
 
 /// One method. Scores are means over the folds, with their standard errors; the rest is from the fit to all data.
 #[derive(Debug, Clone, Serialize)]
-struct Row {
-    method: &'static str,
-    ours: bool,
-    log_likelihood: Option<f64>,
-    log_likelihood_se: Option<f64>,
-    squared_error: Option<f64>,
-    squared_error_se: Option<f64>,
-    coherence: Option<f64>,
-    coherence_same: Option<f64>,
-    coherence_chance: Option<f64>,
-    zones: Option<usize>,
-    ari: Option<f64>,
-    nmi: Option<f64>,
-    seconds: f64,
-    note: Option<String>,
+#[allow(missing_docs)] // named as the columns of compare.csv
+pub struct Row {
+    pub method: &'static str,
+    pub ours: bool,
+    pub log_likelihood: Option<f64>,
+    pub log_likelihood_se: Option<f64>,
+    pub squared_error: Option<f64>,
+    pub squared_error_se: Option<f64>,
+    pub coherence: Option<f64>,
+    pub coherence_same: Option<f64>,
+    pub coherence_chance: Option<f64>,
+    pub zones: Option<usize>,
+    pub ari: Option<f64>,
+    pub nmi: Option<f64>,
+    pub seconds: f64,
+    pub note: Option<String>,
 }
 
 /// Reads, fits all methods to all data and to each fold's training part, scores, writes.
@@ -90,7 +92,7 @@ pub fn run_on(
 ) -> Result<Compared> {
     let compare = &command.compare;
     let methods = chosen(&compare.methods)?;
-    check(compare)?;
+    compare.check()?;
     folder::tidy(&compare.out);
     folder::check_free(&compare.out, compare.force)?;
 
@@ -102,7 +104,7 @@ pub fn run_on(
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; folds can only be held out of counts")
             .remedy("give the transitions or their counts"));
     };
-    let fit = FitArgs { weight_power: compare.weight_power.clone(), ..FitArgs::with_ratio(1.0) };
+    let fit = FitArgs { weight_power: compare.weight_power, ..FitArgs::with_ratio(1.0) };
     let loaded = data::from_counted(counted, &fit)?;
     let chain = loaded.chain();
     let parts = loaded.parts().ok_or(metastate::Error::Empty { what: "the list of transitions" })?;
@@ -183,7 +185,7 @@ pub fn run_on(
         prior_is: if compare.prior.is_some() { "given" } else { "chosen on inner folds" },
         folds_are: parts.how(),
         smoothing: compare.smoothing,
-        weight_power: compare.weight_power.clone(),
+        weight_power: compare.weight_power,
         hard: if hard == Hard::KMeans { "k-means on the memberships" } else { "largest membership" },
         neighbouring_pairs: neighbours.as_ref().map(|n| n.pairs().len()),
         reference: compare.reference.clone(),
@@ -232,27 +234,6 @@ fn chosen(names: &[String]) -> Result<Vec<Method>> {
         })
     };
     names.iter().map(find).collect()
-}
-
-fn check(compare: &CompareArgs) -> Result<()> {
-    for (name, value) in [("--lambda", compare.lambda), ("--lambda-ratio", compare.lambda_ratio)] {
-        if let Some(x) = value.filter(|x| !(*x > 0.0 && x.is_finite())) {
-            return Err(CliError::bad("E-CLI-ARGUMENT", format!("{name} is {x}; it must be a positive number")));
-        }
-    }
-    if compare.rank == 0 {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "--rank is 0; at least one meta-state is needed"));
-    }
-    if !(2..=1000).contains(&compare.folds) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--folds is {}; it must be between 2 and 1000", compare.folds)));
-    }
-    if !(compare.smoothing > 0.0 && compare.smoothing <= 1.0) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--smoothing is {}; it must be above 0 and at most 1", compare.smoothing)));
-    }
-    if let Some(x) = compare.prior.filter(|x| !(*x >= 0.0 && x.is_finite())) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--prior is {x}; it must be zero or a positive number")));
-    }
-    Ok(())
 }
 
 fn failed(method: Method, seconds: f64, note: String) -> Row {
@@ -363,45 +344,6 @@ fn verdicts(rows: &[Row]) -> Vec<String> {
 }
 
 impl Compared {
-    /// The table and the verdicts.
-    pub fn describe(&self) -> String {
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(["method", "held-out LL", "se", "sq. error", "coherence", "ARI", "NMI", "zones", "seconds", ""]);
-        let shown = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.4}"));
-        for r in &self.methods {
-            table.add_row([
-                format!("{}{}", if r.ours { "* " } else { "  " }, r.method),
-                shown(r.log_likelihood),
-                shown(r.log_likelihood_se),
-                shown(r.squared_error),
-                shown(r.coherence),
-                shown(r.ari),
-                shown(r.nmi),
-                r.zones.map_or_else(|| "-".to_owned(), |z| z.to_string()),
-                format!("{:.2}", r.seconds),
-                r.note.clone().unwrap_or_default(),
-            ]);
-        }
-        let mut text = format!(
-            "{} states, {} transitions; {} meta-states, {} folds ({}), smoothing {}; * is this package\nlambda {:.4e} ({:.3e} of lambda_max), prior {}, hard meta-states by {}\n{table}\n",
-            self.states,
-            self.transitions,
-            self.rank,
-            self.folds,
-            self.folds_are,
-            self.smoothing,
-            self.lambda,
-            self.lambda / self.lambda_max,
-            self.prior.map_or_else(|| "-".to_owned(), |x| format!("{x} ({})", self.prior_is)),
-            self.hard
-        );
-        self.verdicts.iter().for_each(|v| text += &format!("{v}\n"));
-        self.ledger.iter().for_each(|e| text += &format!("left out, {}: {} {}\n", e.reason, e.count, e.unit));
-        self.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
-        text + &format!("written to {}", self.out)
-    }
-
     fn csv(&self) -> String {
         let mut out = String::from(
             "method,ours,log_likelihood,log_likelihood_se,squared_error,squared_error_se,coherence,coherence_same,coherence_chance,zones,ari,nmi,seconds,note\n",

@@ -38,8 +38,8 @@ impl Counted {
 
 /// Counts and writes.
 pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Counted> {
-    check_place(&command.out, command.force, &command.input.inputs)?;
-    check_name(&command.out)?;
+    check_place(&command.count.out, command.count.force, &command.input.inputs)?;
+    check_name(&command.count.out)?;
     stopper.doing(Doing::Reading);
     let ingested = data::ingest(&command.input, false, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
@@ -48,11 +48,11 @@ pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -
             .remedy("give it to `metastate fit` as it is, or say --as counts"));
     };
     let state = stopper.lock();
-    write_counts(&command.out, &counted, &ingested.inputs)?;
+    write_counts(&command.count.out, &counted, &ingested.inputs)?;
     drop(state);
     reporter.clear();
     Ok(Counted {
-        out: command.out.display().to_string(),
+        out: command.count.out.display().to_string(),
         states: counted.counts.states(),
         transitions: counted.counts.transitions(),
         nonzeros: counted.counts.csr().nonzeros(),

@@ -1,7 +1,7 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
 use metastate::fit::Parts;
-use metastate::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+use metastate::{Chain, Estimate, Given, RowWeights, WeightsBy};
 use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, Progress};
 use metastate_report::FileRecord;
 
@@ -59,7 +59,7 @@ fn check_matrix(fit: &FitArgs) -> Result<()> {
 
 /// Reads the inputs.
 pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn Progress) -> Result<Ingested> {
-    let mut settings = input.settings().map_err(|e| CliError::bad("E-CLI-ARGUMENT", e))?;
+    let mut settings = crate::inputs::settings(input)?;
     settings.keep_frames = keep_frames;
     Ok(metastate_ingest::read(&input.inputs, &settings, progress)?)
 }
@@ -81,7 +81,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
         Ingest::Matrix(matrix) => {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
-            let given = Given { weights, weight_power: weight_power(fit), index: Some(matrix.index) };
+            let given = Given { weights, weight_power: fit.weight_power, index: Some(matrix.index) };
             let chain = match matrix.values {
                 MatrixValues::Sparse(p) => Chain::from_sparse(p, given)?,
                 MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
@@ -105,7 +105,7 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Loaded> {
         WeightsKind::Departures => WeightsBy::Departures,
         WeightsKind::Arrivals => WeightsBy::Arrivals,
     };
-    let estimate = Estimate { weights_by, weight_power: weight_power(fit) };
+    let estimate = Estimate { weights_by, weight_power: fit.weight_power };
     let data = match &counted.frames {
         Some(frames) => metastate::Data::from_frames(&counted.counts, frames, &estimate)?,
         None => metastate::Data::from_counts(&counted.counts, &estimate)?,
@@ -120,13 +120,4 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Loaded> {
         rows_counted: counted.kept,
         hints: Vec::new(),
     })
-}
-
-/// The power of the weights.
-pub fn weight_power(fit: &FitArgs) -> WeightPower {
-    match fit.weight_power.as_str() {
-        "0" => WeightPower::Zero,
-        "0.5" => WeightPower::Half,
-        _ => WeightPower::One,
-    }
 }

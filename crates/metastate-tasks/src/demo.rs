@@ -8,7 +8,7 @@ use metastate::simulate::{CITY_CELL, City, city};
 use metastate_report::{Summary, folder};
 use serde::Serialize;
 
-use crate::args::{DemoCommand, FitArgs, InputArgs, RunArgs};
+use crate::args::{DemoArgs, FitArgs, InputArgs, RunArgs};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::simulate::{CITY_ZONES, write_trips};
@@ -48,7 +48,7 @@ impl Tour {
 }
 
 /// Simulates, fits, compares.
-pub fn run(command: &DemoCommand, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Tour> {
+pub fn run(command: &DemoArgs, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Tour> {
     let out = command.out.clone().unwrap_or_else(first_free);
     folder::check_free(&out, command.force)?;
     let mut name = out.file_name().ok_or_else(|| CliError::exists(&out))?.to_owned();
@@ -73,7 +73,7 @@ pub fn run(command: &DemoCommand, seed: u64, reporter: &mut Reporter, stopper: &
         trips.display(),
         out.display()
     );
-    let run = RunArgs { out: out.clone(), force: command.force, checkpoint_every: 60.0, resume: false, time_limit: None };
+    let run = RunArgs { out: out.clone(), force: command.force, ..RunArgs::default() };
     let job = fit::Job { input, fit: FitArgs::with_ratio(LAMBDA_RATIO), run, whole_path: false, seed, command: command_line };
     let summary = fit::run(&job, reporter, stopper)?;
     let result = metastate_report::load(&out)?;

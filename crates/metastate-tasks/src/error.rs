@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use metastate_ingest::IngestError;
+use metastate_options::{Door, OptionError};
 
 /// Bad arguments or bad input: nothing was written.
 pub const BAD_INPUT: u8 = 2;
@@ -90,6 +91,23 @@ impl CliError {
         CliError::failed("E-CLI-WRITE", format!("this cannot be written ({cause})"))
             .at(place.display().to_string())
             .remedy("check the place, its permissions and its free space")
+    }
+}
+
+impl CliError {
+    /// An option that cannot be used, in the words of the door it came through.
+    pub fn option(e: &OptionError, door: Door) -> Self {
+        let error = CliError::bad("E-CLI-ARGUMENT", e.told(door));
+        match e.advice(door) {
+            Some(advice) => error.remedy(advice),
+            None => error,
+        }
+    }
+}
+
+impl From<OptionError> for CliError {
+    fn from(e: OptionError) -> Self {
+        CliError::option(&e, Door::Command)
     }
 }
 

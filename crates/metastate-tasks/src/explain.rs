@@ -29,7 +29,7 @@ const OWN: &[(&str, &str)] = &[
     ("E-CLI-ARGUMENT", "An option has a value that cannot be used. See metastate COMMAND --help."),
     (
         "E-CLI-LAMBDA",
-        "lambda, the price of a meta-state, is chosen on held-out transitions when it is not given; a transition matrix has no transitions to hold out, so it must be given there. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
+        "lambda says how much each further meta-state costs in the objective. It is chosen on held-out transitions when it is not given; a transition matrix has no transitions to hold out, so it must be given there. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
     ),
     (
         "E-CLI-EXISTS",
@@ -74,6 +74,10 @@ const OWN: &[(&str, &str)] = &[
         "assign reads memberships off transitions into states of the fit, and there are none in these inputs. Labels must be written as in states.csv.",
     ),
     ("E-CLI-SIGNAL", "The operating system did not let the program listen to Ctrl-C. Without that, no checkpoint could be promised."),
+    (
+        "E-CLI-PROGRAM",
+        "metastate reproduce hands over to the program metastate-reproduce, which holds the paper's experiments. It must lie beside metastate or on the PATH; in the source tree, cargo build --release -p metastate-lab makes it.",
+    ),
     ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
     ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),
     (

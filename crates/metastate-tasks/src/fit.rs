@@ -9,7 +9,7 @@ use metastate_report::page::Extras;
 use metastate_report::{FileRecord, FitResult, Summary, folder};
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, InputArgs, RunArgs};
+use crate::args::{FitArgs, InputArgs, Options, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Loaded};
 use crate::error::{CliError, Result};
@@ -66,11 +66,12 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
 
 /// Refuses what can be refused before any data is read.
 pub fn check(job: &Job) -> Result<()> {
-    settings::check(&job.fit)?;
+    job.fit.check()?;
+    job.run.check()?;
     if job.whole_path && !job.fit.chooses() {
         return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
     }
-    check_run(&job.run)
+    Ok(())
 }
 
 /// A fit in memory, before it becomes a folder.
@@ -159,15 +160,6 @@ pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Re
     Ok(Solved { summary, model, extra, labels, trace, loaded })
 }
 
-fn check_run(run: &RunArgs) -> Result<()> {
-    for (name, value) in [("--checkpoint-every", Some(run.checkpoint_every)), ("--time-limit", run.time_limit)] {
-        if let Some(x) = value.filter(|x| Duration::try_from_secs_f64(*x).is_err()) {
-            return Err(CliError::bad("E-CLI-ARGUMENT", format!("{name} is {x}; it must be a number of seconds")));
-        }
-    }
-    Ok(())
-}
-
 /// No input may lie in the folder that is to be replaced.
 fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
     let Ok(place) = out.canonicalize() else { return Ok(()) };
@@ -188,7 +180,7 @@ fn asked_for(job: &Job, inputs: &[FileRecord]) -> Value {
     let hashes: Vec<&str> = inputs.iter().map(|f| f.sha256.as_str()).collect();
     let version = env!("CARGO_PKG_VERSION");
     json!({
-        "version": version, "input": job.input, "fit": job.fit, "whole_path": job.whole_path, "seed": job.seed,
+        "version": version, "input": job.input, "fit": job.fit.resolved(), "whole_path": job.whole_path, "seed": job.seed,
         "inputs_sha256": hashes
     })
 }

@@ -1,7 +1,6 @@
 //! What `metastate` does for people, task by task: from options to data, through the recipe of the library, to a result folder. The
 //! command and the Python package are two doors to the same tasks.
 
-pub mod args;
 pub mod assign;
 mod checkpoint;
 
@@ -13,7 +12,7 @@ pub mod error;
 pub mod explain;
 pub mod fit;
 pub mod forecast;
-
+pub mod inputs;
 mod path_checkpoint;
 pub mod progress;
 mod record;
@@ -25,3 +24,6 @@ pub mod stop;
 mod truth;
 pub mod verify;
 pub mod watch;
+
+/// The options of all tasks; they are defined in a crate of their own.
+pub use metastate_options as args;

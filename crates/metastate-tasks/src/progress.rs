@@ -1,46 +1,47 @@
-//! What the user sees on the way: a bar or a spinner on a terminal, a plain line every half minute otherwise.
+//! What the user is told on the way: phases, rates and how long it may still take. Where and how it is shown is the door's.
 
-use std::io::IsTerminal;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use metastate::solve;
 use metastate_ingest::Update;
 
-/// Between two plain lines.
-const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
-/// Between two changes of a bar.
-const BAR_INTERVAL: Duration = Duration::from_millis(60);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Quiet,
-    Plain,
-    Bars,
-    Told,
-}
-
-/// What is told to a program instead of a person.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+/// Shows how far the work is: a bar on a terminal, lines in a log, a call of somebody's function.
+pub trait Show: std::fmt::Debug + Send {
+    /// Between two steps that are shown; none where nothing is.
+    fn interval(&self) -> Option<Duration>;
     /// A line worth keeping.
-    Line(String),
-    /// What is being done, and how far it is.
-    Step(&'static str, String),
+    fn line(&self, line: &str);
+    /// Another phase begins. `total` bytes are to be read in it, where that is known.
+    fn phase(&self, name: &'static str, total: Option<u64>);
+    /// How far a phase is; and how many bytes of how many are read, where it reads.
+    fn step(&self, phase: &'static str, text: &str, bytes: Option<(u64, u64)>);
+    /// Nothing more is to be shown.
+    fn clear(&self);
 }
 
-/// Tells the user how far the work is, on standard error.
+/// Shows nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Quiet;
+
+impl Show for Quiet {
+    fn interval(&self) -> Option<Duration> {
+        None
+    }
+    fn line(&self, _: &str) {}
+    fn phase(&self, _: &'static str, _: Option<u64>) {}
+    fn step(&self, _: &'static str, _: &str, _: Option<(u64, u64)>) {}
+    fn clear(&self) {}
+}
+
+/// Tells the user how far the work is.
 #[derive(Debug)]
 pub struct Reporter {
-    mode: Mode,
-    bar: ProgressBar,
+    show: Box<dyn Show>,
     phase: &'static str,
     phase_start: Instant,
     phase_start_count: u64,
     last: Instant,
     local: LocalEta,
-    listener: Option<Sender<Told>>,
 }
 
 /// How long the present local solve will take, if the KKT residual goes on falling as it did.
@@ -80,31 +81,10 @@ impl LocalEta {
 }
 
 impl Reporter {
-    /// Quiet, or as the terminal allows.
-    pub fn new(quiet: bool) -> Self {
-        let mode = match (quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Mode::Quiet,
-            (false, true) => Mode::Bars,
-            (false, false) => Mode::Plain,
-        };
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    /// Shows it there.
+    pub fn new(show: impl Show + 'static) -> Self {
         let now = Instant::now();
-        Reporter { mode, bar, phase: "", phase_start: now, phase_start_count: 0, last: now, local: LocalEta::default(), listener: None }
-    }
-
-    /// Tells a program; nothing goes to standard error.
-    pub fn telling(listener: Sender<Told>) -> Self {
-        Reporter { mode: Mode::Told, listener: Some(listener), ..Reporter::new(true) }
-    }
-
-    fn tell(&self, told: Told) {
-        // A listener that went away has no wish to hear.
-        let _ = self.listener.as_ref().map(|listener| listener.send(told));
-    }
-
-    /// The bar, for those who must clear it from another thread.
-    pub fn bar(&self) -> ProgressBar {
-        self.bar.clone()
+        Reporter { show: Box::new(show), phase: "", phase_start: now, phase_start_count: 0, last: now, local: LocalEta::default() }
     }
 
     /// The KKT residual at which the solver will be content.
@@ -114,55 +94,24 @@ impl Reporter {
 
     /// One line, unless quiet.
     pub fn say(&self, line: impl AsRef<str>) {
-        match self.mode {
-            Mode::Quiet => {}
-            Mode::Told => self.tell(Told::Line(line.as_ref().to_owned())),
-            Mode::Plain | Mode::Bars => self.bar.suspend(|| eprintln!("{}", line.as_ref())),
-        }
+        self.show.line(line.as_ref());
     }
 
-    /// Clears the bar.
+    /// Nothing more is to be shown.
     pub fn clear(&self) {
-        self.bar.finish_and_clear();
+        self.show.clear();
     }
 
     fn enter(&mut self, phase: &'static str, total: Option<u64>, count: u64) {
-        if self.phase == phase {
-            return;
-        }
-        (self.phase, self.phase_start, self.phase_start_count) = (phase, Instant::now(), count);
-        self.tell(Told::Step(phase, String::new()));
-        if self.mode != Mode::Bars {
-            return;
-        }
-        let style = match total {
-            Some(total) => {
-                self.bar.set_length(total);
-                "{prefix:>10} [{bar:28}] {bytes}/{total_bytes} {bytes_per_sec}, ETA {eta}  {wide_msg}"
-            }
-            None => "{prefix:>10} {spinner} {elapsed}  {wide_msg}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(style) {
-            self.bar.set_style(style.progress_chars("=> "));
-        }
-        self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        self.bar.reset();
-        self.bar.set_prefix(phase);
-        if total.is_none() {
-            self.bar.enable_steady_tick(Duration::from_millis(100));
-        } else {
-            self.bar.disable_steady_tick();
+        if self.phase != phase {
+            (self.phase, self.phase_start, self.phase_start_count) = (phase, Instant::now(), count);
+            self.show.phase(phase, total);
         }
     }
 
     /// Whether it is time to say something.
     fn due(&mut self) -> bool {
-        let interval = match self.mode {
-            Mode::Quiet => return false,
-            Mode::Plain => PLAIN_INTERVAL,
-            Mode::Bars | Mode::Told => BAR_INTERVAL,
-        };
-        let due = self.last.elapsed() >= interval;
+        let due = self.show.interval().is_some_and(|interval| self.last.elapsed() >= interval);
         if due {
             self.last = Instant::now();
         }
@@ -176,9 +125,6 @@ impl Reporter {
     /// A phase without numbers.
     pub fn spin(&mut self, phase: &'static str) {
         self.enter(phase, None, 0);
-        if self.mode == Mode::Bars {
-            self.bar.set_message("");
-        }
     }
 
     /// From the choice of the rank.
@@ -199,12 +145,7 @@ impl Reporter {
     fn message(&mut self, phase: &'static str, text: impl FnOnce() -> String) {
         self.enter(phase, None, 0);
         if self.due() {
-            match self.mode {
-                Mode::Bars => self.bar.set_message(text()),
-                Mode::Plain => eprintln!("{phase}: {}", text()),
-                Mode::Told => self.tell(Told::Step(phase, text())),
-                Mode::Quiet => {}
-            }
+            self.show.step(phase, &text(), None);
         }
     }
 
@@ -215,14 +156,7 @@ impl Reporter {
             return;
         }
         let rows = format!("{} rows, {:.3e}/s", u.rows, self.rate(u.rows));
-        match self.mode {
-            Mode::Bars => {
-                self.bar.set_position(u.bytes);
-                self.bar.set_message(rows);
-            }
-            Mode::Told => self.tell(Told::Step(u.phase.name(), rows)),
-            _ => eprintln!("{}: {} of {} bytes, {rows}", u.phase.name(), u.bytes, u.total_bytes),
-        }
+        self.show.step(u.phase.name(), &rows, Some((u.bytes, u.total_bytes)));
     }
 
     /// From the solver. `left` is what the time limit leaves.
@@ -260,11 +194,7 @@ impl Reporter {
         if let Some(left) = left {
             text += &format!(", at most {} s more", left.as_secs());
         }
-        match self.mode {
-            Mode::Bars => self.bar.set_message(text),
-            Mode::Told => self.tell(Told::Step(phase, text)),
-            _ => eprintln!("{phase}: {text}"),
-        }
+        self.show.step(phase, &text, None);
     }
 }
 

@@ -10,7 +10,7 @@ use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
 use metastate_report::{FitResult, Painter, folder};
 use serde::Serialize;
 
-use crate::args::{Clusters, ReportCommand};
+use crate::args::{Clusters, ReportArgs};
 use crate::error::Result;
 use crate::verify::recorded_options;
 use crate::watch::Trace;
@@ -67,7 +67,7 @@ impl Made {
 }
 
 /// Makes the page of a folder anew.
-pub fn run(command: &ReportCommand) -> Result<Made> {
+pub fn run(command: &ReportArgs) -> Result<Made> {
     let place = command.result.as_path();
     let painter = if command.png { Some(Painter::new()?) } else { None };
     let bytes = match place.join(COMPARISON).is_file() {

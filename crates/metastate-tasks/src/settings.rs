@@ -2,7 +2,7 @@
 
 use metastate::Chain;
 use metastate::fit::{FitOptions, Lambda, Path};
-use metastate::solve::{BbFormula, Factors, Redundancy, Settings, Solver, Start, StopRule};
+use metastate::solve::{BbFormula, Factors, Redundancy, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 
 use crate::args::{Clusters, FitArgs, Init, RefitKind, SolverKind, StopKind};
@@ -10,51 +10,6 @@ use crate::error::{CliError, Result};
 
 /// Random directions of the paper's early rule.
 const EARLY_DIRECTIONS: usize = 5000;
-
-/// Refuses what can be refused before any file is read.
-pub fn check(fit: &FitArgs) -> Result<()> {
-    if fit.as_in_paper {
-        as_the_paper_has_it(fit)?;
-    }
-    if let Some(c) = fit.prior.filter(|c| !(*c >= 0.0 && c.is_finite())) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--prior is {c}; it must be zero or a positive number")));
-    }
-    if fit.needs_parts() && !(2..=1000).contains(&fit.folds) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--folds is {}; it must be between 2 and 1000", fit.folds)));
-    }
-    if fit.bootstrap == 1 {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap is 1; at least 2 draws are needed, 50 are usual"));
-    }
-    if fit.bootstrap > 0 && fit.refit_kind() != RefitKind::Likelihood {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "--bootstrap needs --refit likelihood: it says how sure that refit is"));
-    }
-    for (name, value) in [("--lambda", fit.lambda), ("--lambda-ratio", fit.lambda_ratio)] {
-        if let Some(x) = value.filter(|x| !(*x > 0.0 && x.is_finite())) {
-            return Err(CliError::bad("E-CLI-ARGUMENT", format!("{name} is {x}; it must be a positive number")));
-        }
-    }
-    if let Some(rank) = fit.start_rank.filter(|r| *r > fit.max_rank) {
-        return Err(CliError::bad("E-CLI-ARGUMENT", format!("--start-rank {rank} is above --max-rank {}", fit.max_rank))
-            .remedy("raise --max-rank or lower --start-rank"));
-    }
-    Ok(())
-}
-
-/// Refuses what contradicts `--as-in-paper`, rather than solving in a way that is neither the paper's nor ours.
-fn as_the_paper_has_it(fit: &FitArgs) -> Result<()> {
-    let tolerance_is_given = fit.tolerance != Settings::default().tolerance;
-    let contradictions = [
-        (fit.solver != SolverKind::PalmBb, "--solver", "the paper's local solver is PALM with Barzilai-Borwein steps (palm-bb)"),
-        (fit.init != Init::Random, "--init", "the paper starts at random"),
-        (fit.redundancy_relative.is_some(), "--redundancy-relative", "the paper's threshold is absolute (--redundancy-absolute)"),
-        (tolerance_is_given, "--tolerance", "the paper's local solves end when F hardly falls, not at a KKT residual"),
-    ];
-    match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
-        Some((_, option, why)) => Err(CliError::bad("E-CLI-ARGUMENT", format!("{option} contradicts --as-in-paper: {why}"))
-            .remedy(format!("leave out {option}, or leave out --as-in-paper and give --solver, --stop and the others one by one"))),
-        None => Ok(()),
-    }
-}
 
 /// lambda where it is given, and lambda_max.
 pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f64)> {
@@ -64,21 +19,21 @@ pub fn lambda(fit: &FitArgs, chain: &Chain, seed: u64) -> Result<(Option<f64>, f
 
 /// The options of the recipe, and the files that a start was read from.
 pub fn recipe(fit: &FitArgs, whole_path: bool, seed: u64, chain: &Chain) -> Result<(FitOptions, Vec<FileRecord>)> {
-    let (start, files) = start(&fit.init, chain)?;
-    let stop = match fit.stop {
+    let (start, files) = start(&fit.init(), chain)?;
+    let stop = match fit.stop() {
         StopKind::Certificate => StopRule::Certificate { gap: fit.gap },
         StopKind::Exact => StopRule::Exact { tolerance: fit.gap },
         StopKind::Early => StopRule::Early { directions: EARLY_DIRECTIONS },
     };
-    let solver = match fit.solver {
+    let solver = match fit.solver() {
         SolverKind::Fast => Solver::Fast,
         SolverKind::PalmBb => Solver::PalmBb(BbFormula::default()),
         SolverKind::PalmLipschitz => Solver::PalmLipschitz,
     };
     let mut options = FitOptions::default().seed(seed).path(Path { points: fit.points, floor: fit.floor, whole: whole_path })?;
     options = match fit.as_in_paper {
-        true => options.as_in_paper(chain.states(), fit.start_rank, fit.max_rank)?,
-        false => options.max_rank(fit.max_rank)?.start_rank(fit.start_rank)?,
+        true => options.as_in_paper(chain.states(), fit.start_rank, fit.max_rank())?,
+        false => options.max_rank(fit.max_rank())?.start_rank(fit.start_rank)?,
     };
     options = options.solver(solver).stop(stop).start(start).tolerance(fit.tolerance)?.bootstrap(fit.bootstrap)?;
     options = match (fit.lambda, fit.lambda_ratio) {

@@ -11,7 +11,7 @@ use metastate_report::{folder, number};
 use parquet::arrow::ArrowWriter;
 use serde::Serialize;
 
-use crate::args::SimulateWhat;
+use crate::args::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
 use crate::count::check_place;
 use crate::error::{CliError, Result};
 
@@ -39,11 +39,11 @@ impl Simulated {
 /// Draws and writes.
 pub fn run(what: &SimulateWhat, seed: u64) -> Result<Simulated> {
     match what {
-        SimulateWhat::Planted { states, rank, steps, out, force } => {
+        SimulateWhat::Planted(PlantedArgs { states, rank, steps, out, force }) => {
             folder::check_free(out, *force)?;
             write_planted(*states, *rank, *steps, out, *force, seed)
         }
-        SimulateWhat::Trajectory { states, rank, steps, out, force } => {
+        SimulateWhat::Trajectory(TrajectoryArgs { states, rank, steps, out, force }) => {
             check_place(out, *force, &[])?;
             let walk = planted(*states, *rank, seed)?.sample_trajectory(*steps, seed)?;
             let bytes = match extension(out) {
@@ -54,7 +54,7 @@ pub fn run(what: &SimulateWhat, seed: u64) -> Result<Simulated> {
             folder::write_file(out, &bytes)?;
             Ok(Simulated { what: "trajectory", states: *states, rank: *rank, files: vec![out.display().to_string()] })
         }
-        SimulateWhat::City { trips, out, force } => {
+        SimulateWhat::City(CityArgs { trips, out, force }) => {
             let zones = with_suffix(out, ".zones.csv");
             check_place(out, *force, &[])?;
             check_place(&zones, *force, &[])?;

@@ -1,19 +1,14 @@
-//! Ctrl-C and SIGTERM: within a second the latest safe point is on disk and the process is gone.
+//! What is looked after when the work is to end before it is done.
 //!
-//! The solver may be in the middle of a long product, so the thread that receives the signal does the work itself: safe points
+//! The solver may be in the middle of a long product, so the thread that receives a signal does the work itself: safe points
 //! are kept in memory as they come by. One lock guards them, the checkpoint files and the result folder, so nothing is cut in two.
+//! Who receives signals, and what it does with the process, is the door's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-
-use indicatif::ProgressBar;
 
 use crate::checkpoint::{Checkpoint, Kept};
-use crate::error::{CliError, INTERRUPTED, Result};
-
-/// The reader is given this long to end by itself and remove its temporary files.
-const PATIENCE: Duration = Duration::from_millis(700);
+use crate::error::{CliError, Result};
 
 /// What the main thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +34,6 @@ pub struct State {
     pub resume_command: Option<String>,
     /// Where the points of a path, or the cells of an experiment, are kept, and how to go on from them.
     pub path_checkpoint: Option<(std::path::PathBuf, String)>,
-    bar: Option<ProgressBar>,
 }
 
 /// Shared by the main thread and the thread that receives signals.
@@ -52,21 +46,19 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Listens from now on.
-    pub fn listen(bar: ProgressBar) -> Result<Self> {
-        let state =
-            State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, path_checkpoint: None, bar: Some(bar) };
-        let stopper = Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)), ends_process: true };
-        let receiver = stopper.clone();
-        ctrlc::set_handler(move || receiver.receive())
-            .map_err(|e| CliError::failed("E-CLI-SIGNAL", format!("signals cannot be received ({e})")))?;
-        Ok(stopper)
+    fn new(ends_process: bool) -> Self {
+        let state = State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, path_checkpoint: None };
+        Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)), ends_process }
     }
 
-    /// Listens to no signal: the caller asks with [`Stopper::ask`], and the work ends with an error at its next look.
+    /// For a process whose only purpose is this work: whoever receives a signal calls [`Stopper::ask`], saves the [`State`] and ends the process.
+    pub fn ending_process() -> Self {
+        Stopper::new(true)
+    }
+
+    /// For work within somebody else's process: the caller asks with [`Stopper::ask`], and the work ends with an error at its next look.
     pub fn within_process() -> Self {
-        let state = State { doing: Doing::Working, latest: None, checkpoint: None, resume_command: None, path_checkpoint: None, bar: None };
-        Stopper { asked: Arc::new(AtomicBool::new(false)), state: Arc::new(Mutex::new(state)), ends_process: false }
+        Stopper::new(false)
     }
 
     /// Asks the work to end.
@@ -104,28 +96,11 @@ impl Stopper {
     pub fn doing(&self, doing: Doing) {
         self.lock().doing = doing;
     }
-
-    fn receive(&self) {
-        self.asked.store(true, Ordering::Relaxed);
-        let start = Instant::now();
-        while self.lock().doing == Doing::Reading && start.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let mut state = self.lock();
-        if state.doing == Doing::Done {
-            return;
-        }
-        if let Some(bar) = state.bar.take() {
-            bar.finish_and_clear();
-        }
-        eprintln!("{}", state.save());
-        std::process::exit(i32::from(INTERRUPTED));
-    }
 }
 
 impl State {
     /// Writes the latest safe point, if it is not on disk, and says how to go on.
-    fn save(&mut self) -> CliError {
+    pub fn save(&mut self) -> CliError {
         let State { latest, checkpoint, resume_command, path_checkpoint, .. } = self;
         let kept = |what: &str, place: &std::path::Path, command: &str| {
             CliError::interrupted(format!("interrupted; {what} kept")).at(place.display().to_string()).remedy(command)

@@ -109,17 +109,13 @@ def compare(data: Any, rank: int, *, labels: Any = None, out: str | PathLike[str
     >>> [m["method"] for m in found]
     ['refit-likelihood', 'rank-one']
     """
-    known = {o["name"] for o in _core.options("compare")}
-    for name in options:
-        if _options.option_name(name) not in known:
-            raise refuse(f"compare has no option {name!r}", "see metastate.options('compare')")
     named = any(options.get(n) is not None for n in ("from_column", "from_lon", "state", "id", "time"))
     given = recognise(data, options.get("kind"), labels, None, named)
     kind = options.get("kind") or (given.kind if given.kind != "trajectories" else None)
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent, Listener(progress) as listener:
         place = Path(parent) / "compare" if out is None else Path(out)
-        words = _options.words({**options, "kind": kind, "rank": rank, "out": place})
-        return Comparison(json.loads(_core.compare(given.payload, words, given.labels, listener)))
+        values = _options.given({**options, "kind": kind, "rank": rank, "out": place})
+        return Comparison(json.loads(_core.compare(given.payload, values, given.labels, listener)))
 
 
 def simulate(what: str = "planted", **options: Any) -> Simulated:
@@ -141,7 +137,7 @@ def simulate(what: str = "planted", **options: Any) -> Simulated:
         raise refuse(f"{what!r} cannot be simulated", f"the words are {', '.join(names)}")
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
         place = Path(parent) / names[what]
-        _core.simulate([what, *_options.words({**options, "out": place})])
+        _core.simulate(what, _options.given({**options, "out": place}))
         if what == "trajectory":
             return Simulated(what, trajectory=np.load(place))
         if what == "city":

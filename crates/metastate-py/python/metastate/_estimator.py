@@ -31,9 +31,10 @@ class StateAggregation:
     Parameters
     ----------
     lam : float or "auto"
-        The price of a meta-state; "auto" chooses it, and the rank, on held-out transitions.
+        How much each further meta-state costs in the objective: a larger value gives fewer meta-states. "auto" chooses it, and the number of
+        meta-states, on held-out transitions.
     lambda_ratio : float, optional
-        The same as a share of lambda_max, above which one meta-state is best.
+        The same cost as a share of lambda_max, the value above which a single meta-state is best.
     start_rank, max_rank : int
         Meta-states to start with (by default as many as the relaxation has), and never more than (50 unless given).
     as_in_paper : bool
@@ -48,7 +49,8 @@ class StateAggregation:
     tolerance, gap : float
         KKT residual and certified gap to reach.
     redundancy_relative, redundancy_absolute : float, optional
-        Merge meta-states that are this close.
+        Remove a meta-state where the others can take its place and the model changes by less than this, as a share of the norm of the data or as
+        a number.
     weights_by : {"departures", "arrivals"}
     weight_power : {1, 0.5, 0}
         Power of the weights in the objective: 1 as in the paper, 0.5 counts every transition once, 0 every state.
@@ -60,7 +62,7 @@ class StateAggregation:
         Zones: k-means on the memberships, or the largest membership. Unless given, the largest membership after a refit, else
         k-means with one cluster for each meta-state.
     refit : {"none", "least-squares", "likelihood"}, optional
-        Fit once more at the rank found, without the price. Unless given, by likelihood where lambda is chosen, else not at all.
+        Fit the memberships a second time with the number of meta-states found, without the cost of lambda. Unless given, by likelihood where lambda is chosen, else not at all.
     prior, folds, points, floor, bootstrap
         For what is chosen on held-out data, the path, and intervals of memberships and timescales. The prior counts transitions a state; for a
         transition matrix, where it must be given for a likelihood refit, its unit is what a state weighs on average. An interval of
@@ -251,11 +253,11 @@ class StateAggregation:
     def _options(self) -> dict[str, Any]:
         return {name: value for name, value in self.get_params().items() if name not in _options.OWN_PARAMETERS}
 
-    def _reading(self, kind: str | None) -> list[str]:
+    def _reading(self, kind: str | None) -> dict[str, Any]:
         """The options that say how data are read."""
         names = {o["name"] for o in _core.options("count")} - set(_options.NOT_PARAMETERS)
         chosen = {n: v for n, v in self._options().items() if _options.option_name(n) in names}
-        return _options.words({**chosen, "kind": kind, "seed": self.seed, "threads": self.threads})
+        return _options.given({**chosen, "kind": kind, "seed": self.seed, "threads": self.threads})
 
     def _recognise(self, data: Any, labels: Any = None, weights: Any = None) -> Given:
         named = any(v is not None for v in (self.from_column, self.from_lon, self.state, self.id, self.time))
@@ -354,9 +356,9 @@ class StateAggregation:
                 "E-DATA-SIZE",
             )
         r = self.result_
-        words = self._reading(given.kind or self.kind)
+        values = self._reading(given.kind or self.kind)
         found, _, scored, strange = _core.score(
-            r.memberships, r.profiles, r._arrivals.tolist(), list(r.states), given.payload, words, given.labels
+            r.memberships, r.profiles, r._arrivals.tolist(), list(r.states), given.payload, values, given.labels
         )
         if strange > 0:
             logger.warning("%g of %g transitions lead from or to states that were not in the fit and were not scored", strange, strange + scored)
@@ -528,5 +530,5 @@ def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str
     if given.payload[0] == "columns" and kind == "trips" and not any(options.get(n) for n in ("from_column", "from_lon")):
         typed.update(from_column="from", to_column="to")
     with Listener(progress) as listener:
-        live = _core.fit(given.payload, _options.words(typed), whole_path, called, given.labels, given.weights, listener)
+        live = _core.fit(given.payload, _options.given(typed), whole_path, called, given.labels, given.weights, listener)
     return from_live(live, given.lagtime), given

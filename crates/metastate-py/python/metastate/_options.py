@@ -1,13 +1,10 @@
-"""From Python's parameters to the words of the command, which checks them and knows their defaults."""
+"""Which options of the catalogue are parameters here; the catalogue itself knows names, defaults and what is allowed."""
 
 from __future__ import annotations
 
-import numbers
-import os
 from typing import Any, Mapping
 
-# Words that Python keeps for itself, or that would say little as a parameter.
-RENAMED = {"lam": "lambda", "kind": "as", "from_column": "from", "to_column": "to"}
+from ._core import option_name
 
 # Options of the command that are no parameters here, and why.
 NOT_PARAMETERS = {
@@ -26,28 +23,9 @@ NOT_PARAMETERS = {
 OWN_PARAMETERS = {"progress"}
 
 
-def option_name(parameter: str) -> str:
-    """The command's name of a parameter, without dashes in front."""
-    return RENAMED.get(parameter, parameter.replace("_", "-"))
+def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that are not left to their defaults: None is, and "auto" is for lambda."""
+    return {n: v for n, v in parameters.items() if v is not None and not (n == "lam" and isinstance(v, str) and v == "auto")}
 
 
-def words(options: Mapping[str, Any]) -> list[str]:
-    """The options as they would be typed; None is left to the command's default."""
-    typed = []
-    for parameter, value in options.items():
-        if value is None or value is False or (parameter == "lam" and isinstance(value, str) and value == "auto"):
-            continue
-        name = option_name(parameter)
-        typed.append(f"--{name}" if value is True else f"--{name}={_text(value)}")
-    return typed
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        number = float(value)
-        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-    if isinstance(value, (list, tuple)):
-        return ",".join(_text(v) for v in value)
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+__all__ = ["NOT_PARAMETERS", "OWN_PARAMETERS", "given", "option_name"]

@@ -152,7 +152,7 @@ class Result(Frozen):
 
     @property
     def lam(self) -> float:
-        """The price of a meta-state, as given or chosen."""
+        """lambda, as given or chosen: how much each further meta-state costs in the objective."""
         return float(self.summary["lambda"])
 
     @property

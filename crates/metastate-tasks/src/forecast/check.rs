@@ -6,7 +6,7 @@ use metastate_ingest::{As, Data};
 use metastate_report::{CheckRow, Forecast, Summary};
 
 use super::{Model, timescales};
-use crate::args::{ForecastCommand, InputArgs};
+use crate::args::{ForecastArgs, InputArgs};
 use crate::data;
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
@@ -17,7 +17,7 @@ use crate::watch::WatchReading;
 /// Adds the check and the timescales at each lag.
 #[allow(clippy::too_many_arguments)] // what is asked, what is known, where it goes, who watches
 pub fn against_counts(
-    command: &ForecastCommand,
+    command: &ForecastArgs,
     files: &[String],
     mut input: InputArgs,
     summary: &Summary,

@@ -1,10 +1,7 @@
 //! `metastate forecast`: what the latent chain of a result says. The numbers come from the library; here they get their names.
 
 mod check;
-mod describe;
 mod start;
-
-pub use describe::describe;
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +12,7 @@ use metastate_report::{
     CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, Loaded, PassageRow, Prediction, StationaryClass, TimescaleRow, folder,
 };
 
-use crate::args::{ForecastCommand, ModelKind};
+use crate::args::{ForecastArgs, ModelKind, Options};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::Stopper;
@@ -50,8 +47,8 @@ impl Model<'_> {
 }
 
 /// Reads the result, asks the latent chain, writes what was asked for.
-pub fn run(command: &ForecastCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Forecast> {
-    check_command(command)?;
+pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -> Result<Forecast> {
+    command.check()?;
     // Counting again may go back to the folder where the fit was run.
     let out = command.out.as_deref().map(absolute).transpose()?;
     if let Some(out) = &out {
@@ -84,17 +81,6 @@ pub fn run(command: &ForecastCommand, reporter: &mut Reporter, stopper: &Stopper
     Ok(forecast)
 }
 
-fn check_command(command: &ForecastCommand) -> Result<()> {
-    let bad = |sentence: String| Err(CliError::bad("E-CLI-ARGUMENT", sentence));
-    if command.lag == Some(0) {
-        return bad("--lag is 0; a step stands for at least one frame".to_owned());
-    }
-    if command.check.is_some() && command.lags.contains(&0) {
-        return bad("--lags holds 0; a lag is at least 1".to_owned());
-    }
-    Ok(())
-}
-
 fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| CliError::write(path, e))
 }
@@ -120,7 +106,7 @@ fn load(place: &Path) -> Result<Loaded> {
 }
 
 /// The factors asked for, with their name; without a wish, those that the result's own tables speak of.
-fn factors<'a>(command: &ForecastCommand, loaded: &'a Loaded) -> Result<(&'static str, &'a Factors)> {
+fn factors<'a>(command: &ForecastArgs, loaded: &'a Loaded) -> Result<(&'static str, &'a Factors)> {
     match (command.model, &loaded.refit) {
         (None | Some(ModelKind::Refit), Some(refit)) => Ok(("refit", refit)),
         (None | Some(ModelKind::Factors), _) => Ok(("factors", &loaded.factors)),
@@ -143,7 +129,7 @@ fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &Loaded, lag:
     Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part, lumped, lag })
 }
 
-fn gather(command: &ForecastCommand, model: &Model, start: &start::Start) -> Result<Forecast> {
+fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result<Forecast> {
     let (chain, s) = (&model.chain, model.chain.rank());
     let laws = chain.stationary(&model.xi)?;
     let passage = chain.mean_first_passage();
@@ -242,7 +228,7 @@ fn committors(chain: &LatentChain) -> Result<Vec<CommittorRow>> {
     Ok(rows)
 }
 
-fn prediction(command: &ForecastCommand, model: &Model, start: &[f64], steps: u64) -> Result<Prediction> {
+fn prediction(command: &ForecastArgs, model: &Model, start: &[f64], steps: u64) -> Result<Prediction> {
     let probabilities = model.chain.after(start, steps)?;
     let law = model.law(&probabilities);
     let mut metastates = vec![0.0; model.chain.rank()];

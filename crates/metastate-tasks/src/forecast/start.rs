@@ -8,7 +8,7 @@ use metastate_ingest::nearest;
 use metastate_report::parse_csv;
 
 use super::Model;
-use crate::args::ForecastCommand;
+use crate::args::ForecastArgs;
 use crate::error::{CliError, Result};
 
 /// A law over states.
@@ -20,7 +20,7 @@ pub struct Start {
 }
 
 /// From `--from`, `--from-law`, or the data itself.
-pub fn law(command: &ForecastCommand, model: &Model) -> Result<Start> {
+pub fn law(command: &ForecastArgs, model: &Model) -> Result<Start> {
     if let Some(file) = &command.from_law {
         return from_file(file, model);
     }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use metastate_report::parse_csv;
 use serde::Serialize;
 
@@ -28,7 +26,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    fn word(self) -> &'static str {
+    /// As it stands in the table.
+    pub fn word(self) -> &'static str {
         match self {
             Verdict::Yes => "yes",
             Verdict::No => "NO",
@@ -81,21 +80,6 @@ impl Outcome {
             not_checked: count(Verdict::NotChecked),
             checks: checks.0,
         }
-    }
-
-    /// For people.
-    pub fn table(&self) -> String {
-        let mut table = Table::new();
-        table.load_preset(NOTHING).set_header(["", "reported", "recomputed", "agrees"]);
-        for line in &self.checks {
-            table.add_row([line.name.as_str(), &line.reported, &line.recomputed, line.verdict.word()]);
-        }
-        let failed = self.checks.iter().filter(|c| !c.agrees).count();
-        let verdict = match failed {
-            0 => format!("all {} checks of {} agree", self.checked, self.result),
-            n => format!("{n} of {} checks of {} DO NOT agree", self.checked, self.result),
-        };
-        format!("{table}\n{verdict}; {} further lines are compared by hash only, {} are not checked", self.hash_only, self.not_checked)
     }
 }
 

@@ -136,7 +136,7 @@ fn wrong_ranks(subject: &Subject, record: &ChoiceRecord, table: &Named, transiti
         let said = table.field(r, "chosen");
         demand(said == Some(if r + 1 == rank { "yes" } else { "" }), || format!("row {}, chosen", r + 1))?;
     }
-    let most = subject.fit.max_rank.min(subject.labels.len());
+    let most = subject.fit.max_rank().min(subject.labels.len());
     demand(tried <= most, || format!("{tried} ranks, and {most} were allowed"))?;
     let at_the_limit = best + 1 == most;
     demand(record.at_the_limit == at_the_limit, || format!("at_the_limit: should be {at_the_limit}"))
@@ -247,7 +247,7 @@ fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Na
     let (summary, fit) = (&subject.result.summary, subject.fit);
     let lambda_max = summary.lambda_max.unwrap_or(f64::NAN);
     let wanted = record.rank;
-    let limit = if whole { fit.max_rank } else { wanted };
+    let limit = if whole { fit.max_rank() } else { wanted };
     let rank = |r: usize| path.number(r, "rank") as usize;
     let n = path.rows.len();
     demand(n >= 1 && n <= fit.points, || format!("{n} points, and {} were asked for", fit.points))?;
@@ -259,7 +259,7 @@ fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Na
         demand((lambda - expected).abs() <= 1e-12 * expected, || wrong(&format!("lambda: should be {}", number(expected))))?;
         let ratio = path.number(r, "lambda_ratio");
         demand(close(ratio, lambda / lambda_max), || wrong("lambda_ratio"))?;
-        demand(rank(r) >= 1 && rank(r) <= fit.max_rank, || wrong("rank"))?;
+        demand(rank(r) >= 1 && rank(r) <= fit.max_rank(), || wrong("rank"))?;
         demand((r + 1 == n) == (rank(r) >= limit || r + 1 == fit.points), || wrong("rank: the path ends elsewhere"))?;
         let (objective, fidelity, regularizer) = (path.number(r, "objective"), path.number(r, "fidelity"), path.number(r, "regularizer"));
         let sum = fidelity + lambda * regularizer;

@@ -124,7 +124,7 @@ pub fn recheck(
 fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::Loaded, truth: Vec<FileRecord>) {
     let chain = &data.chain();
     let of_role = |role: &str| summary.inputs.iter().filter(|f| f.role == role).cloned().collect::<Vec<_>>();
-    let start = match &fit.init {
+    let start = match &fit.init() {
         Init::Result(folder) => vec![folder.join("factors.npz").display().to_string()],
         _ => Vec::new(),
     };

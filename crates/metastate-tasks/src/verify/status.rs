@@ -30,16 +30,16 @@ fn wrong(summary: &Summary, fit: &FitArgs, typed: Option<&Typed>, proven: &Prove
         StatusWord::Certified => {
             let slack = proven.slack.clamp(0.0, MOST_SLACK * fit.gap);
             let told = proven.gap.map_or_else(|| "nothing".to_owned(), |g| format!("{g:.2e}"));
-            match fit.stop {
+            match fit.stop() {
                 StopKind::Certificate if proven.gap.is_some_and(|g| g <= fit.gap + slack) => None,
                 StopKind::Certificate => Some(format!("asked for a gap of {:.2e}, proven is {told}", fit.gap)),
                 _ => Some("no rule of these options certifies".to_owned()),
             }
         }
-        StatusWord::Early => unless(fit.stop == StopKind::Early, "needs --stop early"),
+        StatusWord::Early => unless(fit.stop() == StopKind::Early, "needs --stop early"),
         StatusWord::RankCap => {
             let chosen = summary.choice.as_ref().map_or(usize::MAX, |c| c.rank);
-            let most = fit.max_rank.min(chosen);
+            let most = fit.max_rank().min(chosen);
             (summary.rank < most).then(|| format!("{} meta-states, and {most} were allowed", summary.rank))
         }
         StatusWord::IterationLimit => {

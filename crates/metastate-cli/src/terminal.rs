@@ -1,0 +1,95 @@
+//! Progress on standard error: a bar or a spinner on a terminal, a plain line every half minute otherwise.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use metastate_tasks::progress::{Quiet, Reporter, Show};
+
+/// Between two plain lines.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
+/// Between two changes of a bar.
+const BAR_INTERVAL: Duration = Duration::from_millis(60);
+
+/// A reporter, quiet or as the terminal allows, and the bar that it may draw: whoever ends the process must clear it.
+pub fn reporter(quiet: bool) -> (Reporter, ProgressBar) {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    let reporter = match (quiet, std::io::stderr().is_terminal()) {
+        (true, _) => Reporter::new(Quiet),
+        (false, true) => Reporter::new(Bar(bar.clone())),
+        (false, false) => Reporter::new(Plain),
+    };
+    (reporter, bar)
+}
+
+/// A bar or a spinner.
+#[derive(Debug)]
+struct Bar(ProgressBar);
+
+impl Show for Bar {
+    fn interval(&self) -> Option<Duration> {
+        Some(BAR_INTERVAL)
+    }
+
+    fn line(&self, line: &str) {
+        self.0.suspend(|| eprintln!("{line}"));
+    }
+
+    fn phase(&self, name: &'static str, total: Option<u64>) {
+        let style = match total {
+            Some(total) => {
+                self.0.set_length(total);
+                "{prefix:>10} [{bar:28}] {bytes}/{total_bytes} {bytes_per_sec}, ETA {eta}  {wide_msg}"
+            }
+            None => "{prefix:>10} {spinner} {elapsed}  {wide_msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            self.0.set_style(style.progress_chars("=> "));
+        }
+        self.0.set_draw_target(ProgressDrawTarget::stderr());
+        self.0.reset();
+        self.0.set_prefix(name);
+        self.0.set_message("");
+        if total.is_none() {
+            self.0.enable_steady_tick(Duration::from_millis(100));
+        } else {
+            self.0.disable_steady_tick();
+        }
+    }
+
+    fn step(&self, _: &'static str, text: &str, bytes: Option<(u64, u64)>) {
+        if let Some((read, _)) = bytes {
+            self.0.set_position(read);
+        }
+        self.0.set_message(text.to_owned());
+    }
+
+    fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Lines, for a file or another program that reads standard error.
+#[derive(Debug)]
+struct Plain;
+
+impl Show for Plain {
+    fn interval(&self) -> Option<Duration> {
+        Some(PLAIN_INTERVAL)
+    }
+
+    fn line(&self, line: &str) {
+        eprintln!("{line}");
+    }
+
+    fn phase(&self, _: &'static str, _: Option<u64>) {}
+
+    fn step(&self, phase: &'static str, text: &str, bytes: Option<(u64, u64)>) {
+        match bytes {
+            Some((read, total)) => eprintln!("{phase}: {read} of {total} bytes, {text}"),
+            None => eprintln!("{phase}: {text}"),
+        }
+    }
+
+    fn clear(&self) {}
+}

@@ -1,0 +1,104 @@
+//! Options of `compare` and `assign`.
+
+use std::path::PathBuf;
+
+use metastate::WeightPower;
+
+use super::InputArgs;
+use crate::entry::{Many, allowed, free};
+
+options! {
+    /// What to compare.
+    CompareArgs, Some("Compare"), free, {
+        /// Number of meta-states that every method gets.
+        rank: usize = 0 => |e| e.value("K").required().bounds(allowed::METASTATES);
+        /// Number of parts into which the data are cut: each part is held out once and scored by fits to the others.
+        folds: usize = 5 => |e| e.bounds(allowed::FOLDS);
+        /// Compare only these methods, separated by commas. Without it, all of them.
+        methods: Vec<String> = Vec::new() => |e| e.value("LIST").many(Many::Commas);
+        /// How much each further meta-state costs in the objective of this package's method. Without it, the largest cost at which it still uses all
+        /// --rank meta-states.
+        lambda: Option<f64> = None => |e| e.bounds(allowed::POSITIVE).conflicts("lambda-ratio");
+        /// The same cost as a share of lambda_max, the value above which a single meta-state is best.
+        lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
+        /// The power to which the weights of the states are raised in the objective. Take 0.5 where rare states matter.
+        #[serde(with = "super::values::weight_power")]
+        weight_power: WeightPower = WeightPower::One => |e| e.value("1|0.5|0");
+        /// Strength of the prior in this package's likelihood refit: the number of transitions that it adds to every state. Without it, chosen within
+        /// the first fold's training part.
+        prior: Option<f64> = None => |e| e.bounds(allowed::NOT_NEGATIVE);
+        /// Share of the overall distribution of arrivals that is mixed into every model before it is scored, so that no transition is called
+        /// impossible.
+        smoothing: f64 = 1e-3 => |e| e.value("E").bounds(allowed::SHARE);
+        /// How memberships become one meta-state for each state.
+        hard: HardKind = HardKind::Kmeans => |e| e;
+        /// Name of a column with known groups of the states, in the inputs or in --reference-from. The table then says how well each method agrees with
+        /// them.
+        reference: Option<String> = None => |e| e.value("COL");
+        /// CSV table with the column --reference for each state. States are found by the column --label, or by `lon` and `lat` where states are cells.
+        reference_from: Option<PathBuf> = None => |e| e.requires("reference");
+        /// CSV table with the columns `lon` and `lat` for each state, so that it can be told whether neighbours fall into the same meta-state. Not needed
+        /// where states are cells.
+        places: Option<PathBuf> = None => |e| e;
+        /// Name of the column that names the states in those two tables.
+        label: String = "label".to_owned() => |e| e.value("COL");
+        /// The folder to write.
+        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();
+        /// Replace the folder if there is one already.
+        force: bool = false => |e| e;
+    }
+}
+
+words! {
+    /// `--hard`.
+    HardKind {
+        /// k-means on the memberships, as in the paper
+        Kmeans,
+        /// The largest membership
+        Membership,
+    }
+}
+
+/// `metastate compare`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompareCommand {
+    /// Where from.
+    pub input: InputArgs,
+    /// What to compare.
+    pub compare: CompareArgs,
+}
+
+options! {
+    /// What is assigned, and where to.
+    AssignArgs, None, free, {
+        /// The result folder of the fit whose meta-states are used.
+        result: PathBuf = PathBuf::new() => |e| e.value("RESULT").positional().required();
+        /// How the membership of a state is computed from its transitions. Without it, in the way in which the result's own model was fitted.
+        by: Option<AssignKind> = None => |e| e;
+        /// The table to write, in the format CSV.
+        out: PathBuf = PathBuf::new() => |e| e.required();
+        /// Replace the file if there is one already.
+        force: bool = false => |e| e;
+    }
+}
+
+words! {
+    /// `--by`.
+    AssignKind {
+        /// By the problem of the fit, lambda included: a state of the fit with the same transitions gets its own membership back
+        Penalised,
+        /// By least squares, without the cost of lambda
+        LeastSquares,
+        /// By maximum likelihood
+        Likelihood,
+    }
+}
+
+/// `metastate assign`. Without options of its own, the input is read as the result's own inputs were.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssignCommand {
+    /// What is assigned, and where to.
+    pub assign: AssignArgs,
+    /// Where from.
+    pub input: InputArgs,
+}

@@ -1,0 +1,251 @@
+//! Options of `fit`: what to solve ([`FitArgs`], part of the answer) and how to run it ([`RunArgs`], no part of it).
+
+use std::path::PathBuf;
+
+use metastate::WeightPower;
+
+use super::InputArgs;
+use super::values::{Clusters, Init};
+use crate::entry::{allowed, free};
+use crate::error::{OptionError, Problem};
+
+/// Never more meta-states than this, unless something else is asked for.
+pub const MAX_RANK: usize = 50;
+/// The same in the paper's mode.
+pub const PAPER_MAX_RANK: usize = 300;
+/// KKT residual to reach.
+const TOLERANCE: f64 = 1e-5;
+
+options! {
+    /// What to solve.
+    FitArgs, Some("Fit"), FitArgs::consistent, {
+        /// How much each further meta-state costs in the objective: a larger value gives fewer meta-states. In the unit of the objective, which depends
+        /// on the data; --lambda-ratio does not. Without either, lambda and the number of meta-states are chosen on held-out data.
+        lambda: Option<f64> = None => |e| e.bounds(allowed::POSITIVE).conflicts("lambda-ratio");
+        /// The same cost as a share of lambda_max, the value above which a single meta-state is best. Shares between 0.9 (few meta-states) and 0.01
+        /// (many) are usual.
+        lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
+        /// Number of meta-states that the solver starts with; it adds and removes some on its way. Without it, as many as the convex relaxation of the
+        /// problem has.
+        start_rank: Option<usize> = None => |e| e;
+        /// Never use more meta-states than this; 300 with --as-in-paper. Where more would lower the objective, the result has the status rank-cap.
+        max_rank: Option<usize> = None => |e| e.default_is(MAX_RANK);
+        /// Solve as the paper does: PALM with Barzilai-Borwein steps from a random start of --start-rank meta-states (a tenth of the states unless
+        /// given, at most 300), local solves that end when the objective falls by less than 1e-3 over 30 steps, one meta-state appended at a time for a
+        /// decrease of 1e-5, meta-states merged below an absolute threshold (5e-5 unless --redundancy-absolute is given), exact rule at 1e-3 (--gap)
+        /// unless --stop is given. Slower and further from the optimum than the default. The paper does not say what ends a cycle of appending and
+        /// merging: it ends after 20,000 sweeps, or at --time-limit.
+        as_in_paper: bool = false => |e| e;
+        /// The method that lowers the objective at a fixed number of meta-states; palm-bb with --as-in-paper. The others are there for comparison with
+        /// the paper.
+        solver: Option<SolverKind> = None => |e| e.default_is(SolverKind::Fast.word());
+        /// When to stop: at a proven gap to the best possible objective, or by one of the paper's two rules, which prove nothing; exact with
+        /// --as-in-paper.
+        stop: Option<StopKind> = None => |e| e.default_is(StopKind::Certificate.word());
+        /// How well a local solution must satisfy its optimality conditions: the largest relative KKT residual. Smaller is more exact and slower.
+        tolerance: f64 = TOLERANCE => |e| e;
+        /// How far above the best possible value the objective may provably be, as a share of the objective. Smaller is more exact and slower.
+        gap: f64 = 1e-3 => |e| e;
+        /// Remove a meta-state where the others can take its place and the model changes by less than this share of the norm of the data. Without it,
+        /// 1e-4.
+        redundancy_relative: Option<f64> = None => |e| e.conflicts("redundancy-absolute");
+        /// Remove a meta-state where the others can take its place and the model changes by less than this number, whatever the norm of the data. This is
+        /// the paper's threshold; 5e-5 with --as-in-paper.
+        redundancy_absolute: Option<f64> = None => |e| e;
+        /// Which transitions give a state its weight in the objective: the more of them, the more its row counts.
+        weights_by: WeightsKind = WeightsKind::Departures => |e| e;
+        /// The power to which the weights of the states are raised in the objective. Take 0.5 where rare states matter.
+        #[serde(with = "super::values::weight_power")]
+        weight_power: WeightPower = WeightPower::One => |e| e.value("1|0.5|0");
+        /// Where the solver starts: at a spectral solution, at random (the default with --as-in-paper), or at the solution in the folder of an earlier
+        /// result over the same states.
+        init: Option<Init> = None => |e| e.value("random|spectral|RESULT").default_is("spectral");
+        /// The true transition matrix (a .npy file) or its two factors, where they are known. The result then says how far the answer is from it.
+        truth: Option<String> = None => |e| e.value("P.npy|U.npy,V.npy");
+        /// How each state gets one meta-state (its zone): k-means on the memberships with K clusters or with one for each meta-state (rank), or the
+        /// meta-state with the largest membership. Without it: membership after a refit, otherwise rank.
+        clusters: Option<Clusters> = None
+            => |e| e.value("K|rank|membership").texts(|t| t.parse::<Clusters>().is_ok(), "it must be a number, rank or membership");
+        /// Fit the memberships a second time with the number of meta-states found, without the cost of lambda, which blurs them. The result is in
+        /// refit.npz; tables, page and forecasts show it. Without this option: likelihood where lambda is chosen, otherwise none.
+        refit: Option<RefitKind> = None => |e| e;
+        /// Strength of the prior in the likelihood refit: the number of transitions that it adds to every state. Without it,
+        /// chosen on held-out data. It must be given for a transition matrix, which has no transitions to hold out: there the unit is the weight of
+        /// an average state (state i counts as xi_i times the number of states).
+        prior: Option<f64> = None => |e| e.value("C").bounds(allowed::NOT_NEGATIVE);
+        /// Number of parts into which the data are cut where something is chosen: each part is held out once and scored by a fit to the others.
+        folds: usize = 5 => |e| e.value("K").bounds(allowed::FOLDS);
+        /// Number of values of lambda on the path, from lambda_max downwards.
+        points: usize = 25 => |e| e;
+        /// Smallest lambda of the path, as a share of lambda_max.
+        floor: f64 = 0.003 => |e| e.value("SHARE");
+        /// Number of data sets that are drawn anew from the fitted model (blocks of frames, for trajectories) and fitted again, for 90 % intervals of
+        /// memberships and timescales. 50 are usual; 0 for none. Needs a likelihood refit.
+        bootstrap: usize = 0 => |e| e.bounds(allowed::DRAWS);
+    }
+}
+
+options! {
+    /// How to run a fit. None of this changes a converged answer.
+    RunArgs, Some("Run"), free, {
+        /// The result folder to write. It appears whole or not at all.
+        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();
+        /// Replace the folder if there is one already.
+        force: bool = false => |e| e;
+        /// Seconds between two checkpoints, which are kept in DIR.checkpoint until the run is done.
+        checkpoint_every: f64 = 60.0 => |e| e.value("SECONDS").bounds(allowed::SECONDS);
+        /// Go on from the checkpoint of an interrupted run. Inputs and options must be the same as then; the answer is the same to the last bit.
+        resume: bool = false => |e| e;
+        /// Stop solving after so many seconds and write the best answer so far, with the gap that is proven for it.
+        time_limit: Option<f64> = None => |e| e.value("SECONDS").bounds(allowed::SECONDS);
+    }
+}
+
+words! {
+    /// `--solver`.
+    SolverKind {
+        /// Exact minimisation of an upper bound in each block, with Anderson acceleration
+        Fast,
+        /// The paper's PALM with Barzilai-Borwein steps
+        PalmBb,
+        /// The paper's PALM with the step sizes of its theory; very slow
+        PalmLipschitz,
+    }
+}
+
+words! {
+    /// `--stop`.
+    StopKind {
+        /// When the proven gap is at most --gap
+        Certificate,
+        /// The paper's exact rule, to --gap
+        Exact,
+        /// The paper's early rule with 5000 random directions
+        Early,
+    }
+}
+
+words! {
+    /// `--weights-by`.
+    WeightsKind {
+        /// Those that leave the state
+        Departures,
+        /// Those that enter the state
+        Arrivals,
+    }
+}
+
+words! {
+    /// `--refit`.
+    RefitKind {
+        /// No second fit
+        None,
+        /// By least squares
+        LeastSquares,
+        /// By maximum likelihood, with a prior (--prior)
+        Likelihood,
+    }
+}
+
+/// `metastate fit`, and `metastate path`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitCommand {
+    /// Where from.
+    pub input: InputArgs,
+    /// What to solve.
+    pub fit: FitArgs,
+    /// How to run it.
+    pub run: RunArgs,
+}
+
+impl FitArgs {
+    /// Never more meta-states than this.
+    pub fn max_rank(&self) -> usize {
+        self.max_rank.unwrap_or(if self.as_in_paper { PAPER_MAX_RANK } else { MAX_RANK })
+    }
+
+    /// The local solver.
+    pub fn solver(&self) -> SolverKind {
+        self.solver.unwrap_or(if self.as_in_paper { SolverKind::PalmBb } else { SolverKind::Fast })
+    }
+
+    /// When to stop.
+    pub fn stop(&self) -> StopKind {
+        self.stop.unwrap_or(if self.as_in_paper { StopKind::Exact } else { StopKind::Certificate })
+    }
+
+    /// Where to start.
+    pub fn init(&self) -> Init {
+        self.init.clone().unwrap_or(if self.as_in_paper { Init::Random } else { Init::Spectral })
+    }
+
+    /// Whether lambda is to be chosen.
+    pub fn chooses(&self) -> bool {
+        self.lambda.is_none() && self.lambda_ratio.is_none()
+    }
+
+    /// Whether the data is needed in parts.
+    pub fn needs_parts(&self) -> bool {
+        self.chooses() || self.bootstrap > 0 || (self.refit_kind() == RefitKind::Likelihood && self.prior.is_none())
+    }
+
+    /// How to refit. The lambda that is chosen is a large one, which finds the rank and proves it; its solution is shrunk too far to predict
+    /// or to make zones, so there the refit is part of the answer.
+    pub fn refit_kind(&self) -> RefitKind {
+        self.refit.unwrap_or(if self.chooses() { RefitKind::Likelihood } else { RefitKind::None })
+    }
+
+    /// How states get their one meta-state. Refitted memberships are near 0 and 1 and speak for themselves; those of the penalised solution
+    /// are blurred, and the paper clusters them.
+    pub fn hard(&self) -> Clusters {
+        self.clusters.unwrap_or(if self.refit_kind() == RefitKind::None { Clusters::Rank } else { Clusters::Membership })
+    }
+
+    /// What was not given, written out: as it stands in the result.
+    pub fn resolved(&self) -> Self {
+        FitArgs {
+            max_rank: Some(self.max_rank()),
+            solver: Some(self.solver()),
+            stop: Some(self.stop()),
+            init: Some(self.init()),
+            refit: Some(self.refit_kind()),
+            clusters: Some(self.hard()),
+            ..self.clone()
+        }
+    }
+
+    /// This lambda ratio, everything else by default.
+    pub fn with_ratio(ratio: f64) -> Self {
+        FitArgs { lambda_ratio: Some(ratio), ..FitArgs::default() }
+    }
+
+    fn consistent(&self) -> Result<(), OptionError> {
+        let sentence = |option: &str, text: String| Err(OptionError::new(option, Problem::Sentence(text)));
+        if self.as_in_paper {
+            self.as_the_paper_has_it()?;
+        }
+        if self.bootstrap > 0 && self.refit_kind() != RefitKind::Likelihood {
+            return sentence("bootstrap", "--bootstrap needs --refit likelihood: it says how sure that refit is".to_owned());
+        }
+        if let Some(rank) = self.start_rank.filter(|r| *r > self.max_rank()) {
+            return sentence("start-rank", format!("--start-rank {rank} is above --max-rank {}", self.max_rank()))
+                .map_err(|e| e.remedy("raise --max-rank or lower --start-rank"));
+        }
+        Ok(())
+    }
+
+    /// Refuses what contradicts `--as-in-paper`, rather than solving in a way that is neither the paper's nor ours.
+    fn as_the_paper_has_it(&self) -> Result<(), OptionError> {
+        let contradictions = [
+            (self.solver() != SolverKind::PalmBb, "solver", "the paper's local solver is PALM with Barzilai-Borwein steps (palm-bb)"),
+            (self.init() != Init::Random, "init", "the paper starts at random"),
+            (self.redundancy_relative.is_some(), "redundancy-relative", "the paper's threshold is absolute (--redundancy-absolute)"),
+            (self.tolerance != TOLERANCE, "tolerance", "the paper's local solves end when F hardly falls, not at a KKT residual"),
+        ];
+        match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
+            Some((_, option, why)) => Err(OptionError::new(option, Problem::Contradicts("as-in-paper", why))
+                .remedy(format!("leave out --{option}, or leave out --as-in-paper and give --solver, --stop and the others one by one"))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Options of `forecast`.
+
+use std::path::PathBuf;
+
+use crate::entry::{Many, allowed, free};
+
+options! {
+    /// What is forecast.
+    ForecastArgs, None, free, {
+        /// The result folder of a fit.
+        result: PathBuf = PathBuf::new() => |e| e.value("RESULT").positional().required();
+        /// Name of the state in which the forecast starts. Given several times, it starts in all of them with equal shares. Without it, the start is
+        /// distributed as the data are.
+        from: Vec<String> = Vec::new() => |e| e.value("LABEL").hyphens();
+        /// CSV file with the columns label,weight: the forecast starts in these states with these shares.
+        from_law: Option<PathBuf> = None => |e| e.conflicts("from");
+        /// Numbers of steps ahead to forecast, separated by commas.
+        steps: Vec<u64> = vec![1] => |e| e.value("N,...").many(Many::Commas);
+        /// Number of likeliest states to show for each forecast.
+        top: usize = 5 => |e| e;
+        /// Name of a state: say how many steps it takes on average to get there from every other state. Given several times, to any of them.
+        to: Vec<String> = Vec::new() => |e| e.value("LABEL").hyphens();
+        /// Compare the forecasts with transitions counted at several lags (the Chapman-Kolmogorov check), and show the timescales at each lag. The counts
+        /// come from the files named here or, without any, from the result's own inputs. Write it after RESULT.
+        check: Option<Vec<String>> = None => |e| e.value("INPUT").many(Many::FollowingOrNone);
+        /// The lags to count at for --check, as multiples of the fit's own lag, separated by commas.
+        lags: Vec<u64> = vec![1, 2, 5, 10] => |e| e.value("N,...").many(Many::Commas).requires("check").bounds(allowed::LAGS);
+        /// Number of frames that one step stands for, where the result was fitted on counts made elsewhere. Without it, the lag of the fit.
+        lag: Option<usize> = None => |e| e.bounds(allowed::FRAMES);
+        /// Which of the result's two models to use. Without it, the refitted one where there is one.
+        model: Option<ModelKind> = None => |e| e;
+        /// Write the tables to this folder, too.
+        out: Option<PathBuf> = None => |e| e.value("DIR");
+        /// Replace the folder if there is one already.
+        force: bool = false => |e| e;
+    }
+}
+
+words! {
+    /// `--model`.
+    ModelKind {
+        /// The solution of the stated problem, factors.npz
+        Factors,
+        /// The refitted factors, refit.npz
+        Refit,
+    }
+}

@@ -1,0 +1,112 @@
+//! Options that say what the inputs are and how they are counted, and those of `count`.
+
+use std::path::PathBuf;
+
+use crate::entry::free;
+
+/// Stands for data that came from memory, where a file would be named.
+pub const MEMORY: &str = "(memory)";
+
+options! {
+    /// The inputs and how to read them.
+    InputArgs, Some("Input"), free, {
+        /// Files to read: their names, patterns in quotes such as 'taxi-*.parquet', or `-` for standard input. All of them together are one data
+        /// set.
+        inputs: Vec<String> = Vec::new() => |e| e.value("INPUT").positional().required();
+        /// What a row of the inputs is: a trip, a frame of a trajectory, a count, or a row of a transition matrix. Guessed from the file where that is
+        /// safe.
+        #[serde(rename = "as")]
+        as_: Option<InputKind> = None => |e| e.value("KIND");
+        /// Name of the column that says where a trip begins.
+        from: Option<String> = None => |e| e.value("COL");
+        /// Name of the column that says where a trip ends.
+        to: Option<String> = None => |e| e.value("COL");
+        /// Name of the column with the longitude where a trip begins, in degrees. States are then square cells of a map; see --cell.
+        from_lon: Option<String> = None => |e| e.value("COL");
+        /// Name of the column with the latitude where a trip begins, in degrees.
+        from_lat: Option<String> = None => |e| e.value("COL");
+        /// Name of the column with the longitude where a trip ends, in degrees.
+        to_lon: Option<String> = None => |e| e.value("COL");
+        /// Name of the column with the latitude where a trip ends, in degrees.
+        to_lat: Option<String> = None => |e| e.value("COL");
+        /// Side of a map cell in degrees, where states are cells. 0.001 is about 100 metres; larger cells give fewer states with more trips each.
+        cell: f64 = 0.001 => |e| e.value("DEGREES");
+        /// Keep only trips that begin and end inside this box, given as west,south,east,north in degrees.
+        bbox: Option<String> = None => |e| e.value("W,S,E,N").hyphens();
+        /// Name of the column that says how much a row counts. Without it, every row counts once.
+        weight: Option<String> = None => |e| e.value("COL");
+        /// Keep only rows for which this condition holds, written as after WHERE in SQL: "service = 'yellow' AND fare > 0".
+        #[serde(rename = "where")]
+        where_: Option<String> = None => |e| e.value("CONDITION");
+        /// Leave out states with less than this share of all departures, such as 1e-4. They are counted in the ledger.
+        min_share: f64 = 0.0 => |e| e.value("SHARE");
+        /// Leave out states of whose departures more than this share end where they began.
+        max_self_share: Option<f64> = None => |e| e.value("SHARE");
+        /// Name of the column that says which trajectory a row belongs to.
+        id: Option<String> = None => |e| e.value("COL");
+        /// Name of the column that the rows of a trajectory are sorted by. Without it, rows count in the order of the file.
+        time: Option<String> = None => |e| e.value("COL");
+        /// Name of the column that says in which state a trajectory is.
+        state: Option<String> = None => |e| e.value("COL");
+        /// Number of frames between the two ends of a transition. A larger lag sees slower processes.
+        lag: usize = 1 => |e| e;
+        /// Which pairs of frames, --lag apart, count as transitions.
+        count: CountKind = CountKind::Sliding => |e| e;
+        /// Text file with the names of the states of a matrix, one on each line.
+        labels: Option<String> = None => |e| e.value("FILE");
+        /// File with the weight of each row of a transition matrix. Without it, the matrix's stationary law is used.
+        weights: Option<String> = None => |e| e.value("FILE");
+        /// Memory that counting may use, such as 4G. Beyond it, sorted parts go to disk, which is slower; the counts are the same.
+        memory_limit: Option<u64> = None => |e| e.bytes();
+    }
+}
+
+words! {
+    /// `--as`.
+    InputKind {
+        /// One row is one move from a state to another
+        Trips,
+        /// The states that were visited, one after another
+        Trajectories,
+        /// How often each pair of states was seen
+        Counts,
+        /// Transition probabilities; each row sums to one
+        Matrix,
+    }
+}
+
+words! {
+    /// `--count`.
+    CountKind {
+        /// Every pair that is --lag frames apart
+        Sliding,
+        /// Only every --lag-th pair, so that no two overlap
+        Strided,
+    }
+}
+
+impl InputArgs {
+    /// Reads these files with everything else by default.
+    pub fn files(inputs: Vec<String>) -> Self {
+        InputArgs { inputs, ..InputArgs::default() }
+    }
+}
+
+options! {
+    /// Where counts go.
+    CountArgs, None, free, {
+        /// The counts file to write, in the format Parquet.
+        out: PathBuf = PathBuf::new() => |e| e.required();
+        /// Replace the file if there is one already.
+        force: bool = false => |e| e;
+    }
+}
+
+/// `metastate count`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountCommand {
+    /// Where from.
+    pub input: InputArgs,
+    /// Where to.
+    pub count: CountArgs,
+}

@@ -1,0 +1,21 @@
+//! The groups of options.
+
+mod common;
+mod compare;
+mod fit;
+mod forecast;
+mod input;
+mod reproduce;
+mod results;
+mod simulate;
+mod values;
+
+pub use common::{Common, CompletionsArgs, DemoArgs, ExplainArgs, ShellKind};
+pub use compare::{AssignArgs, AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
+pub use fit::{FitArgs, FitCommand, MAX_RANK, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
+pub use forecast::{ForecastArgs, ModelKind};
+pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY};
+pub use reproduce::{ReproduceArgs, ReproduceWhat};
+pub use results::{ReportArgs, VerifyArgs};
+pub use simulate::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
+pub use values::{Clusters, Init, weight_power};

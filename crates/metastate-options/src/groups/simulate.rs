@@ -1,0 +1,60 @@
+//! Options of `simulate`.
+
+use std::path::PathBuf;
+
+use crate::entry::free;
+
+options! {
+    /// A planted chain.
+    PlantedArgs, None, free, {
+        /// Number of states.
+        states: usize = 1000 => |e| e;
+        /// Number of hidden states behind them.
+        rank: usize = 10 => |e| e;
+        /// Number of transitions to draw and count, into counts.csv. Without it, the transition matrix itself is written (P.npy).
+        steps: Option<u64> = None => |e| e;
+        /// The folder to write.
+        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();
+        /// Replace the folder if there is one already.
+        force: bool = false => |e| e;
+    }
+}
+
+options! {
+    /// A trajectory of a planted chain.
+    TrajectoryArgs, None, free, {
+        /// Number of states.
+        states: usize = 1000 => |e| e;
+        /// Number of hidden states behind them.
+        rank: usize = 10 => |e| e;
+        /// Number of transitions in the trajectory.
+        steps: usize = 1_000_000 => |e| e;
+        /// The file to write; its name ends in .npy or .txt.
+        out: PathBuf = PathBuf::new() => |e| e.required();
+        /// Replace the file if there is one already.
+        force: bool = false => |e| e;
+    }
+}
+
+options! {
+    /// Trips in a toy city.
+    CityArgs, None, free, {
+        /// Number of trips.
+        trips: usize = 400_000 => |e| e;
+        /// The file to write; its name ends in .csv or .parquet. The true zones of the cells go to FILE.zones.csv.
+        out: PathBuf = PathBuf::new() => |e| e.required();
+        /// Replace the files if there are some already.
+        force: bool = false => |e| e;
+    }
+}
+
+/// What to simulate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SimulateWhat {
+    /// The paper's chains.
+    Planted(PlantedArgs),
+    /// One trajectory of such a chain.
+    Trajectory(TrajectoryArgs),
+    /// A toy city.
+    City(CityArgs),
+}
