@@ -163,7 +163,7 @@ fn a_known_state_is_assigned_its_own_membership_and_a_new_one_its_group() {
         // State 2 is of that group: the same column leads.
         let leads = |row: &[String]| (0..rank).max_by(|&a, &b| row[a].parse::<f64>().unwrap().total_cmp(&row[b].parse().unwrap()));
         let of_group = fit.iter().find(|r| r[0] == "2").unwrap();
-        assert_eq!(leads(&found[1][5..]), leads(&of_group[3..3 + rank]), "{by}");
+        assert_eq!(leads(&found[1][5..]), leads(&of_group[4..4 + rank]), "{by}");
     }
 }
 

@@ -94,6 +94,15 @@ def test_pandas(city, result):
     assert result.table("ranks.csv")["model"][0] == 1 and result.table("nothing.csv") is None
 
 
+def test_zones_and_metastates(walks, tmp_path):
+    found = ms.fit(walks, lambda_ratio=0.3, clusters=2)
+    assert np.array_equal(found.metastates, found.memberships.argmax(axis=1)) and set(found.labels) == {0, 1}
+    loaded = ms.load(found.save(tmp_path / "two"))
+    assert np.array_equal(loaded.labels, found.labels) and np.array_equal(loaded.metastates, found.metastates)
+    frame = loaded.to_pandas()
+    assert np.array_equal(frame["zone"], found.labels + 1) and np.array_equal(frame["metastate"], found.metastates + 1)
+
+
 def test_compare(walks):
     found = ms.compare(walks, rank=3, folds=3)
     frame = found.to_pandas()
