@@ -26,7 +26,7 @@ impl Place {
 
     /// Runs and expects this exit code; hands back standard output and standard error.
     fn expect(&self, code: i32, arguments: &[&str]) -> (String, String) {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("metastate-reproduce"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metastate-reproduce"));
         let output = command.current_dir(self.0.path()).args(arguments).stdin(Stdio::null()).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (status, out, err) = (output.status.code(), text(output.stdout), text(output.stderr));

@@ -13,9 +13,24 @@ const PATIENCE: Duration = Duration::from_millis(700);
 pub fn listen(bar: ProgressBar) -> Result<Stopper> {
     let stopper = Stopper::ending_process();
     let receiver = stopper.clone();
-    ctrlc::set_handler(move || receive(&receiver, &bar))
+    on_signal(move || receive(&receiver, &bar))
         .map_err(|e| CliError::failed("E-CLI-SIGNAL", format!("signals cannot be received ({e})")))?;
     Ok(stopper)
+}
+
+/// Calls `handler` on a thread of its own each time that somebody asks the process to end.
+#[cfg(unix)]
+fn on_signal(handler: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || signals.forever().for_each(|_| handler()))?;
+    Ok(())
+}
+
+/// The same.
+#[cfg(not(unix))]
+fn on_signal(handler: impl Fn() + Send + 'static) -> std::result::Result<(), ctrlc::Error> {
+    ctrlc::set_handler(handler)
 }
 
 fn receive(stopper: &Stopper, bar: &ProgressBar) {

@@ -20,7 +20,7 @@ fn the_program_beside_it_gets_the_same_arguments() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let own = place.path("metastate");
-    std::fs::copy(assert_cmd::cargo::cargo_bin!("metastate"), &own).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_metastate"), &own).unwrap();
     let run = || {
         let mut command = std::process::Command::new(&own);
         command.env("PATH", "").args(["--seed", "7", "reproduce", "all", "--data", "a b", "--out", "lab"]).output().unwrap()

@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::time::Instant;
 
-use common::{problem, verified};
+use common::{npz_array, problem, verified};
 use metastate::solve::{Settings, Silent, StopRule, solve};
 use metastate::{Chain, Counts, Estimate, Given, Mat, StateIndex};
 
@@ -56,14 +56,7 @@ const ROWS: [Row; 12] = [
 const SLOW_ROWS: [Row; 2] = [Row { max_sweeps: 4000, proven: 1.1e-2, ..WIDE_60 }, Row { max_sweeps: 4000, proven: 2e-4, ..SLOW_150 }];
 
 fn array(path: &Path, name: &str) -> Vec<f64> {
-    let mut file = npyz::npz::NpzArchive::open(path).unwrap();
-    let values = file.by_name(name).unwrap().unwrap();
-    if let npyz::DType::Plain(t) = values.dtype()
-        && t.type_char() == npyz::TypeChar::Int
-    {
-        return values.into_vec::<i64>().unwrap().into_iter().map(|x| x as f64).collect();
-    }
-    values.into_vec::<f64>().unwrap()
+    npz_array(path, name).unwrap()
 }
 
 /// `None` where the instances are not at hand.

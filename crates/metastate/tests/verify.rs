@@ -426,25 +426,14 @@ const OPTIMA: [(&str, f64, f64); 12] = [
     ("noisy-150", 1.856e-07, 1.2855923353130435e-06),
 ];
 
-fn array(path: &std::path::Path, name: &str) -> Option<Vec<f64>> {
-    let mut file = npyz::npz::NpzArchive::open(path).ok()?;
-    let values = file.by_name(name).ok()??;
-    if let npyz::DType::Plain(t) = values.dtype()
-        && t.type_char() == npyz::TypeChar::Int
-    {
-        return Some(values.into_vec::<i64>().ok()?.into_iter().map(|x| x as f64).collect());
-    }
-    values.into_vec::<f64>().ok()
-}
-
 /// P and xi.
 fn reference(name: &str) -> Option<(Mat, Vec<f64>)> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference").join(format!("{name}.npz"));
     if name.starts_with("exact") {
-        let xi = array(&path, "xi")?;
-        return Some((Mat::from_vec(xi.len(), xi.len(), array(&path, "P")?).ok()?, xi));
+        let xi = npz_array(&path, "xi")?;
+        return Some((Mat::from_vec(xi.len(), xi.len(), npz_array(&path, "P")?).ok()?, xi));
     }
-    let counts = array(&path, "counts")?;
+    let counts = npz_array(&path, "counts")?;
     let d = counts.len().isqrt();
     let sums: Vec<f64> = counts.chunks_exact(d).map(|row| row.iter().sum()).collect();
     let total: f64 = sums.iter().sum();

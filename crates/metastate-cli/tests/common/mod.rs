@@ -33,7 +33,7 @@ impl Place {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("metastate"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metastate"));
         command.current_dir(self.0.path()).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

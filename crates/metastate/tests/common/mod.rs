@@ -158,3 +158,15 @@ pub fn solved(problem: &Problem, settings: &Settings) -> Solution {
     verified(problem, &solution);
     solution
 }
+
+/// An array of numbers in one of NumPy's archives; whole numbers become `f64`.
+pub fn npz_array(path: &std::path::Path, name: &str) -> Option<Vec<f64>> {
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(path).ok()?).ok()?;
+    let values = npyz::NpyFile::new(archive.by_name(&format!("{name}.npy")).ok()?).ok()?;
+    if let npyz::DType::Plain(t) = values.dtype()
+        && t.type_char() == npyz::TypeChar::Int
+    {
+        return Some(values.into_vec::<i64>().ok()?.into_iter().map(|x| x as f64).collect());
+    }
+    values.into_vec::<f64>().ok()
+}
