@@ -1,6 +1,6 @@
 """k-means beside scikit-learn and the truncated SVD beside SciPy, on the same arrays in the same run.
 
-    cargo build --release -p metastate --example peers
+    cargo build --release -p metastate-lab --example peers
     python benches/peers/kmeans_svd.py target/release/examples/peers [kmeans|svd-small|svd-large ...]
 
 Both sides get one thread (threads of OpenMP that wait for each other on a busy machine make scikit-learn look many times slower

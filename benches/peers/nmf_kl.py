@@ -1,6 +1,6 @@
 """scikit-learn's NMF (Kullback-Leibler, multiplicative updates) from the start that `refit_large` wrote, for as many seconds as given.
 
-    cargo run --release -p metastate --example refit_large 1e5 20 100 40 /tmp/large
+    cargo run --release -p metastate-lab --example refit_large 1e5 20 100 40 /tmp/large
     python benches/peers/nmf_kl.py /tmp/large 20 SECONDS
 
 Prints the log-likelihood a transition of the row-stochastic model after each batch of updates, to be read beside refit_large's.

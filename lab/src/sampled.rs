@@ -5,7 +5,7 @@ use std::time::Instant;
 use metastate::fit::{FitObserver, Stage};
 use metastate::proof::{Candidate, prove};
 use metastate::solve::errors::relative_duality_gap;
-use metastate::solve::grow::{Search, ascend};
+use metastate::solve::grow::{AscentSearch, ascend};
 use metastate::solve::refit::least_squares;
 use metastate::solve::relaxation::{self, Relaxation};
 use metastate::solve::{Control, Effort, Factors, Observer, Phase, Problem, Progress, Settings, Solution, Start, Status, StopRule, solve};
@@ -271,7 +271,7 @@ pub fn fixed(instance: &Instance, lambda: Option<f64>, rank: usize) -> Result<Fi
         &problem,
         &solution.factors,
         &solution.mu,
-        &Search { starts: 1, steps: 3, seed: instance.trajectory, thorough: false },
+        &AscentSearch { starts: 1, steps: 3, seed: instance.trajectory, thorough: false },
         f64::INFINITY,
     )
     .0;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{KMeans, Neighbours, REPLICATES, kmeans};
-use metastate::fit::Parts;
+use metastate::fit::{FOLDS, Parts};
 use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood_best_start};
 use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::solve::{BbFormula, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
@@ -44,8 +44,6 @@ const NAMES: [[&str; 4]; 2] = [
 ];
 /// Cells that nobody leaves (garages, stuck receivers) are left out: the paper does not speak of them.
 const MOST_SELF: f64 = 0.99;
-/// Folds on which the prior of a refit is chosen, as many as `metastate fit` takes.
-const FOLDS: usize = 5;
 /// Seconds that early stopping may take.
 const LIMIT: f64 = 60.0;
 

@@ -2,7 +2,7 @@
 
 use metastate::linalg::{simplex, thin};
 use metastate::solve::errors::relative_duality_gap;
-use metastate::solve::grow::{Search, ascend, probe};
+use metastate::solve::grow::{AscentSearch, ascend, probe};
 use metastate::solve::kkt::{Products, SUPPORT};
 use metastate::solve::local::{BbFormula, Fast, LocalSolver, Palm, StepRule};
 use metastate::solve::{
@@ -193,7 +193,7 @@ fn searches(bench: &Bench) -> Result<TrapResult> {
         let settings = Settings { max_rank: rank, stop: StopRule::Certificate { gap: 1e-6 }, max_sweeps: 600, ..Settings::default() };
         let s = solve(&problem, &settings, &mut Silent)?;
         for (how, starts, steps) in [("1 start, 3 steps", 1, 3), ("1 start, 300 steps", 1, 300), ("256 starts, 300 steps", 256, 300)] {
-            let support = ascend(&problem, &s.factors, &s.mu, &Search { starts, steps, seed: 1, thorough: false }, f64::INFINITY).0;
+            let support = ascend(&problem, &s.factors, &s.mu, &AscentSearch { starts, steps, seed: 1, thorough: false }, f64::INFINITY).0;
             let gap = relative_duality_gap(&problem, &s.factors, &s.mu, support, s.objective.value);
             table.row([name.to_owned(), how.to_owned(), rough(support - 1.0), rough(gap), proven(proven_gap(&s))]);
         }
@@ -211,7 +211,7 @@ fn multiplier(bench: &Bench) -> Result<TrapResult> {
     for (name, x) in [("`fast`, rank r", &ours), ("PALM, printed rule", &paper)] {
         for floor in [0.0, SUPPORT, 1e-4, 1e-2] {
             let (mu, error, counted) = multiplier_above(&problem, x, floor);
-            let support = ascend(&problem, x, &mu, &Search { starts: 16, steps: 100, seed: 1, thorough: false }, f64::INFINITY).0;
+            let support = ascend(&problem, x, &mu, &AscentSearch { starts: 16, steps: 100, seed: 1, thorough: false }, f64::INFINITY).0;
             let shown = if floor == 0.0 { "0 (as printed)".to_owned() } else { format!("{floor:.0e}") };
             table.row([name.to_owned(), shown, counted.to_string(), rough(error), rough(support - 1.0)]);
         }
@@ -281,7 +281,7 @@ fn early(bench: &Bench) -> Result<TrapResult> {
         fields.extend([100, 5000, 50_000].map(|n| format!("{:.4}", probe(&problem, x, &mu, n, 1).value)));
         fields.push(format!(
             "{:.4}",
-            ascend(&problem, x, &mu, &Search { starts: 16, steps: 300, seed: 1, thorough: false }, f64::INFINITY).0
+            ascend(&problem, x, &mu, &AscentSearch { starts: 16, steps: 300, seed: 1, thorough: false }, f64::INFINITY).0
         ));
         table.row(fields);
     };

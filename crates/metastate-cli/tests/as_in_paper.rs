@@ -26,7 +26,7 @@ fn by_the_library(place: &Place, ratio: f64, settings: &Settings) -> Solution {
     let counts = place.path("counts.csv").display().to_string();
     let given = read_words(&shell_words(&format!("fit '{counts}' --lambda-ratio 0.1 --out none"))).unwrap();
     let (input, fit) = (given.group().unwrap(), given.group().unwrap());
-    let chain = metastate_tasks::data::load(&input, &fit, &mut metastate_ingest::Silent).unwrap().chain;
+    let chain = metastate_tasks::data::load(&input, &fit, &mut metastate_ingest::Silent).unwrap().chain().clone();
     let lambda = ratio * lambda_max(chain.p(), chain.weights(), settings.seed).unwrap();
     let mut found = solve(&Problem::new(chain.p(), chain.weights(), lambda).unwrap(), settings, &mut Silent).unwrap();
     found.factors.order_by_mass(chain.xi());

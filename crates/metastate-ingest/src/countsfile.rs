@@ -17,7 +17,7 @@ use crate::assemble::CountedStates;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::manifest::InputRecord;
-use crate::progress::Progress;
+use crate::progress::ReadProgress;
 use crate::settings::InputSettings;
 use crate::source::{Format, Source};
 use crate::table::Tables;
@@ -145,7 +145,7 @@ pub(crate) fn are_counts_files(sources: &[Source], settings: &InputSettings) -> 
 }
 
 /// Reads triplets from tables, with all that the footers of counts files tell.
-pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn Progress) -> Result<CountedStates> {
+pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<CountedStates> {
     let names = Some(["from", "to", "count"]);
     let Some(footers) = footers(sources, settings)? else {
         return trips::read(sources, settings, names, progress)?.into_counts(settings, &sources[0].name);

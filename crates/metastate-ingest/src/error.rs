@@ -133,7 +133,7 @@ impl IngestError {
         self.inner.core.as_ref()
     }
 
-    /// Whether the caller's [`crate::Progress`] asked to stop.
+    /// Whether the caller's [`crate::ReadProgress`] asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.inner.code == Code::Cancelled.as_str()
     }

@@ -52,7 +52,7 @@ pub use error::{IngestError, Place, Result, nearest};
 pub use filter::Filter;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues};
-pub use progress::{Phase, Progress, Silent, Update};
+pub use progress::{Phase, ReadProgress, Silent, Update};
 pub use settings::{As, BoundingBox, InputSettings};
 pub use source::{Compression, Format, Source};
 
@@ -89,7 +89,7 @@ impl Ingested {
 }
 
 /// Reads files, patterns and `-` as one data set. The inputs are hashed in the background.
-pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Progress) -> Result<Ingested> {
+pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<Ingested> {
     let sources = source::resolve(inputs)?;
     let beside: Vec<String> = settings.labels.iter().chain(&settings.weights).cloned().collect();
     let extra = if beside.is_empty() { Vec::new() } else { source::resolve(&beside)? };
@@ -102,7 +102,7 @@ pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Prog
             records.extend(manifest::hash_all(&extra, &stop)?);
             Ok::<_, IngestError>(records)
         });
-        let finish = |data: Result<(Data, As)>, progress: &mut dyn Progress| {
+        let finish = |data: Result<(Data, As)>, progress: &mut dyn ReadProgress| {
             let (data, as_) = data?;
             let total: u64 = sources.iter().map(|s| s.bytes).sum();
             while !hashes.is_finished() {
@@ -123,7 +123,7 @@ pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Prog
     })
 }
 
-fn read_data(sources: &[Source], as_: Option<As>, settings: &InputSettings, progress: &mut dyn Progress) -> Result<(Data, As)> {
+fn read_data(sources: &[Source], as_: Option<As>, settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<(Data, As)> {
     match as_ {
         Some(As::Trips) => {
             let pairs = trips::read(sources, settings, None, progress)?;

@@ -8,7 +8,7 @@ use crate::assemble::CountedStates;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::npy::{Kind, NpyReader};
-use crate::progress::{Phase, Progress, tell};
+use crate::progress::{Phase, ReadProgress, tell};
 use crate::settings::{As, InputSettings};
 use crate::source::{Format, Source, resolve};
 use crate::{mtx, npz};
@@ -126,7 +126,7 @@ impl Sink for Collector<'_> {
 }
 
 /// Reads matrices: many are added up when they are counts.
-pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn Progress) -> Result<Gathered> {
+pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<Gathered> {
     let mut all = Collector::new(settings);
     let total: u64 = sources.iter().map(|s| s.bytes).sum();
     let mut done = 0;

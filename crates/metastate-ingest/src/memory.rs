@@ -8,7 +8,7 @@ use metastate::{Csr, Label, Mat, StateIndex};
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::matrix::{self, Collector, Gathered};
-use crate::progress::Progress;
+use crate::progress::ReadProgress;
 use crate::settings::{As, InputSettings};
 use crate::source::{Format, Source};
 use crate::{Data, Ingested, guess, read_data, trajectories};
@@ -71,7 +71,7 @@ pub fn from_matrix(given: MemoryMatrix, settings: &InputSettings) -> Result<Inge
 pub fn from_trajectories<'a>(
     walks: impl IntoIterator<Item = Walk<'a>>,
     settings: &InputSettings,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ReadProgress,
 ) -> Result<Ingested> {
     let source = Source::memory(NAME, Format::Npy, None);
     guess::check_options(Some(As::Trajectories), std::slice::from_ref(&source), settings)?;
@@ -80,7 +80,7 @@ pub fn from_trajectories<'a>(
 }
 
 /// A table with named columns, as Arrow batches of one schema.
-pub fn from_batches(batches: Vec<RecordBatch>, settings: &InputSettings, progress: &mut dyn Progress) -> Result<Ingested> {
+pub fn from_batches(batches: Vec<RecordBatch>, settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<Ingested> {
     // Large batches are cut, so that all threads have something to do; nothing is copied.
     let cut =
         |b: RecordBatch| (0..b.num_rows().div_ceil(BATCH).max(1)).map(move |k| b.slice(k * BATCH, BATCH.min(b.num_rows() - k * BATCH)));

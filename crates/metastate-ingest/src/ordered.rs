@@ -10,7 +10,7 @@ use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::filter::{Filter, time as parse_time};
 use crate::labels::{LabelSet, MISSING};
-use crate::progress::{Phase, Progress, tell};
+use crate::progress::{Phase, ReadProgress, tell};
 use crate::settings::InputSettings;
 use crate::table::{Batch, Tables};
 use crate::trajectories::{Reading, is_unassigned};
@@ -200,7 +200,7 @@ pub(crate) fn read(
     plan: &Plan<'_>,
     settings: &InputSettings,
     reading: &mut Reading,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ReadProgress,
 ) -> Result<()> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut ids = LabelSet::default();

@@ -42,7 +42,7 @@ pub struct Update {
 }
 
 /// Told now and then, always from the calling thread.
-pub trait Progress {
+pub trait ReadProgress {
     /// Returns false to stop: the work then ends with `E-INGEST-CANCELLED`.
     fn update(&mut self, update: &Update) -> bool;
 }
@@ -51,14 +51,14 @@ pub trait Progress {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
-impl Progress for Silent {
+impl ReadProgress for Silent {
     fn update(&mut self, _: &Update) -> bool {
         true
     }
 }
 
 /// Tells, and turns a wish to stop into an error.
-pub(crate) fn tell(progress: &mut dyn Progress, phase: Phase, rows: u64, bytes: u64, total_bytes: u64) -> Result<()> {
+pub(crate) fn tell(progress: &mut dyn ReadProgress, phase: Phase, rows: u64, bytes: u64, total_bytes: u64) -> Result<()> {
     if progress.update(&Update { phase, rows, bytes, total_bytes }) {
         Ok(())
     } else {

@@ -12,7 +12,7 @@ use crate::labels::{LabelSet, MISSING};
 use crate::memory::Walk;
 use crate::npy::NpyReader;
 use crate::ordered;
-use crate::progress::{Phase, Progress, tell};
+use crate::progress::{Phase, ReadProgress, tell};
 use crate::settings::InputSettings;
 use crate::source::{Format, Source};
 use crate::table::Tables;
@@ -51,7 +51,7 @@ impl Reading {
 }
 
 /// Reads all sources and counts their transitions.
-pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn Progress) -> Result<CountedStates> {
+pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<CountedStates> {
     let mut reading = begin(settings)?;
     let tables = sources.iter().filter(|s| s.format.is_table() || (s.format == Format::Unknown && settings.state.is_some())).count();
     if tables == sources.len() {
@@ -88,7 +88,7 @@ pub(crate) fn read_walks<'a>(
     walks: impl IntoIterator<Item = Walk<'a>>,
     settings: &InputSettings,
     name: &str,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ReadProgress,
 ) -> Result<CountedStates> {
     let mut reading = begin(settings)?;
     if settings.state.is_some() || settings.id.is_some() || settings.time.is_some() || settings.where_.is_some() {
@@ -166,7 +166,7 @@ fn renumbered(mut frames: Vec<u32>, labels: &[Label], counted: &CountedStates) -
 }
 
 /// A table: in the order of its rows, or by id and time.
-fn table(sources: &[Source], settings: &InputSettings, reading: &mut Reading, progress: &mut dyn Progress) -> Result<()> {
+fn table(sources: &[Source], settings: &InputSettings, reading: &mut Reading, progress: &mut dyn ReadProgress) -> Result<()> {
     let Some(state) = &settings.state else {
         return Err(IngestError::new(Code::Option, "--state is missing")
             .file(&sources[0].name)
@@ -195,7 +195,7 @@ fn in_file_order(
     plan: &ordered::Plan<'_>,
     sources: &[Source],
     reading: &mut Reading,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ReadProgress,
 ) -> Result<()> {
     let mut current = 0;
     tables.scan(
@@ -230,7 +230,7 @@ fn in_file_order(
 }
 
 /// One trajectory a line; labels separated by blanks or commas. Read as a stream: a line may be longer than memory.
-fn text(source: &Source, reading: &mut Reading, progress: &mut dyn Progress, done: u64, total: u64) -> Result<()> {
+fn text(source: &Source, reading: &mut Reading, progress: &mut dyn ReadProgress, done: u64, total: u64) -> Result<()> {
     let (reader, position) = source.open_counted()?;
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let mut buffer = vec![0u8; 1 << 16];

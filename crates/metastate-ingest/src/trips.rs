@@ -11,7 +11,7 @@ use crate::counter::{LocalCounter, PairBatch, PairCounter};
 use crate::error::{IngestError, Result};
 use crate::filter::Filter;
 use crate::labels::{LabelSet, MISSING};
-use crate::progress::Progress;
+use crate::progress::ReadProgress;
 use crate::settings::InputSettings;
 use crate::source::Source;
 use crate::table::{Batch, Tables};
@@ -123,7 +123,7 @@ pub(crate) fn read(
     sources: &[Source],
     settings: &InputSettings,
     defaults: Option<[&str; 3]>,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ReadProgress,
 ) -> Result<Pairs> {
     let plan = Plan::new(settings, defaults)?;
     let stored: u64 = sources.iter().map(|s| s.bytes).sum();

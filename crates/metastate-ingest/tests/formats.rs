@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use metastate::{CountMode, Counts, Label, LedgerUnit};
-use metastate_ingest::{As, CountedStates, Data, Ingested, InputSettings, MatrixValues, Progress, Silent, Update, read, write_counts};
+use metastate_ingest::{As, CountedStates, Data, Ingested, InputSettings, MatrixValues, ReadProgress, Silent, Update, read, write_counts};
 
 fn some(s: &str) -> Option<String> {
     Some(s.to_owned())
@@ -244,7 +244,7 @@ fn threads_change_no_bit() {
 
 struct Impatient(u32);
 
-impl Progress for Impatient {
+impl ReadProgress for Impatient {
     fn update(&mut self, update: &Update) -> bool {
         assert!(update.bytes <= update.total_bytes || update.total_bytes == 0);
         self.0 += 1;

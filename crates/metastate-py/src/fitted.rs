@@ -6,7 +6,7 @@ use std::sync::Arc;
 use metastate::{Label, Mat};
 use metastate_report::folder::{self, Draft};
 use metastate_tasks::error::CliError;
-use metastate_tasks::fit::Solved;
+use metastate_tasks::fit::FitOutcome;
 use metastate_tasks::verify;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use crate::watched;
 /// A fit, with its data, as the solver left it.
 #[pyclass(frozen, module = "metastate._core")]
 pub struct Fitted {
-    pub solved: Arc<Solved>,
+    pub solved: Arc<FitOutcome>,
     pub fit: metastate_tasks::args::FitArgs,
 }
 
@@ -90,7 +90,7 @@ impl Fitted {
     }
 }
 
-/// A matrix as it is.
+/// A matrix as a NumPy array.
 pub fn matrix<'py>(py: Python<'py>, m: &Mat) -> PyResult<Bound<'py, PyAny>> {
     Ok(PyArray1::from_slice(py, m.as_slice()).reshape([m.rows(), m.cols()])?.into_any())
 }

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch
 use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use metastate::{Label, Mat};
 use metastate_ingest::memory::{self, MemoryMatrix, Walk};
-use metastate_ingest::{Ingested, MatrixValues, Progress};
+use metastate_ingest::{Ingested, MatrixValues, ReadProgress};
 use metastate_tasks::args::InputArgs;
 use metastate_tasks::data;
 use metastate_tasks::error::{CliError, Result};
@@ -183,7 +183,7 @@ impl Input {
     }
 
     /// Reads the data as the options say.
-    pub fn ingest(self, options: &InputArgs, keep_frames: bool, progress: &mut dyn Progress) -> Result<Ingested> {
+    pub fn ingest(self, options: &InputArgs, keep_frames: bool, progress: &mut dyn ReadProgress) -> Result<Ingested> {
         let mut settings = inputs::settings(options)?;
         settings.keep_frames = keep_frames;
         let matrix = |values: MatrixValues, entries: u64| MemoryMatrix { values, entries, labels: self.labels, weights: self.weights };

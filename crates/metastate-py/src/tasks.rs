@@ -48,7 +48,7 @@ pub fn fit(
         let ingested = input.ingest(&job.input, job.fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
         let loaded = data::estimate(ingested, &job.fit)?;
         stopper.go_on()?;
-        fitting::solve_loaded(&job, loaded, start, reporter, stopper)
+        fitting::fit_dataset(&job, loaded, start, reporter, stopper)
     })?;
     Ok(Fitted { solved: Arc::new(solved), fit })
 }

@@ -65,4 +65,4 @@ def test_notebooks_without_the_real_data(path, tmp_path):
 
 
 def test_there_are_four_notebooks():
-    assert [p.stem for p in NOTEBOOKS] == ["click_stream", "planted_chain", "protein_folding", "taxi_zones"]
+    assert [p.stem for p in NOTEBOOKS] == ["clicks", "planted", "protein", "taxi_zones"]

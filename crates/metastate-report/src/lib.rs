@@ -30,7 +30,7 @@ pub use forecast::{
     CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow,
     write_forecast,
 };
-pub use load::{Loaded, load, load_extras};
+pub use load::{SavedResult, load, load_extras};
 pub use map::{bar_chart, zone_map};
 pub use png::Painter;
 pub use result::{FitResult, LargestMembership, pictures, remake, write};

@@ -14,7 +14,7 @@ use crate::tables::parse_csv;
 
 /// A result as its files tell it.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct SavedResult {
     /// `summary.json`.
     pub summary: Summary,
     /// U and V of the stated problem.
@@ -36,7 +36,7 @@ pub struct Loaded {
 }
 
 /// Reads all files of a result.
-pub fn load(folder: &Path) -> Result<Loaded> {
+pub fn load(folder: &Path) -> Result<SavedResult> {
     let summary = Summary::read(folder)?;
     let [u, v, xi] = arrays(&folder.join("factors.npz"), ["U", "V", "xi"])?;
     let [a, b, mu, left, right, excess] = arrays(&folder.join("certificate.npz"), ["a", "b", "mu", "left", "right", "excess"])?;
@@ -52,7 +52,7 @@ pub fn load(folder: &Path) -> Result<Loaded> {
             changed.push(name.clone());
         }
     }
-    Ok(Loaded {
+    Ok(SavedResult {
         factors: Factors { u: matrix(u, "factors.npz")?, v: matrix(v, "factors.npz")? },
         refit: load_refit(&folder.join("refit.npz"))?,
         xi: xi.data,
@@ -72,7 +72,7 @@ pub fn load(folder: &Path) -> Result<Loaded> {
     })
 }
 
-impl Loaded {
+impl SavedResult {
     /// What tables, page and forecasts speak of: the refit where there is one, else the solution of the stated problem.
     pub fn model(&self) -> &Factors {
         self.refit.as_ref().unwrap_or(&self.factors)

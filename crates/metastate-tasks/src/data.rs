@@ -2,14 +2,14 @@
 
 use metastate::fit::Parts;
 use metastate::{Chain, Estimate, Given, RowWeights, WeightsBy};
-use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, Progress};
+use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
 use metastate_report::FileRecord;
 
 use crate::args::{FitArgs, InputArgs, RefitKind, WeightsKind};
 use crate::error::{CliError, Result};
 
 /// The data of a fit, with what is known about the files behind them.
-pub struct Loaded {
+pub struct Dataset {
     /// The chain, and the counts in parts.
     pub data: metastate::Data,
     /// Centres of the cells, in the order of the chain's states.
@@ -26,7 +26,7 @@ pub struct Loaded {
     pub hints: Vec<String>,
 }
 
-impl Loaded {
+impl Dataset {
     /// P, xi and labels.
     pub fn chain(&self) -> &Chain {
         self.data.chain()
@@ -58,26 +58,26 @@ fn check_matrix(fit: &FitArgs) -> Result<()> {
 }
 
 /// Reads the inputs.
-pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn Progress) -> Result<Ingested> {
+pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn ReadProgress) -> Result<Ingested> {
     let mut settings = crate::inputs::settings(input)?;
     settings.keep_frames = keep_frames;
     Ok(metastate_ingest::read(&input.inputs, &settings, progress)?)
 }
 
 /// Reads the inputs and estimates the chain.
-pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn Progress) -> Result<Loaded> {
+pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn ReadProgress) -> Result<Dataset> {
     estimate(ingest(input, fit.needs_parts(), progress)?, fit)
 }
 
 /// Estimates the chain behind what was read.
-pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
+pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
     let inputs = ingested
         .inputs
         .iter()
         .map(|r| FileRecord { name: r.name.clone(), role: "data".into(), bytes: r.bytes, sha256: r.sha256.clone() })
         .collect();
     match ingested.data {
-        Ingest::Counts(counted) => Ok(Loaded { inputs, hints: ingested.hints, ..from_counted(counted, fit)? }),
+        Ingest::Counts(counted) => Ok(Dataset { inputs, hints: ingested.hints, ..from_counted(counted, fit)? }),
         Ingest::Matrix(matrix) => {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
@@ -86,7 +86,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
                 MatrixValues::Sparse(p) => Chain::from_sparse(p, given)?,
                 MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
             };
-            Ok(Loaded {
+            Ok(Dataset {
                 data: metastate::Data::from_matrix(chain),
                 coordinates: None,
                 cell: None,
@@ -100,7 +100,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Loaded> {
 }
 
 /// Estimates the chain; states without weight are left out, the others keep their labels and places.
-pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Loaded> {
+pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
     let weights_by = match fit.weights_by {
         WeightsKind::Departures => WeightsBy::Departures,
         WeightsKind::Arrivals => WeightsBy::Arrivals,
@@ -111,7 +111,7 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Loaded> {
         None => metastate::Data::from_counts(&counted.counts, &estimate)?,
     };
     let coordinates = counted.coordinates.map(|all| data.chain().kept().iter().map(|&i| all[i]).collect());
-    Ok(Loaded {
+    Ok(Dataset {
         data,
         coordinates,
         cell: counted.cell,

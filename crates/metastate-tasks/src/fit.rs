@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args::{FitArgs, InputArgs, Options, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
-use crate::data::{self, Loaded};
+use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
@@ -48,7 +48,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     stopper.doing(Doing::Reading);
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
-    let solved = solve_loaded(job, loaded, start, reporter, stopper)?;
+    let solved = fit_dataset(job, loaded, start, reporter, stopper)?;
     reporter.spin("page");
     let extras = solved.extras()?;
     reporter.spin("writing");
@@ -75,11 +75,11 @@ pub fn check(job: &Job) -> Result<()> {
 }
 
 /// A fit in memory, before it becomes a folder.
-pub struct Solved {
+pub struct FitOutcome {
     /// What will stand in `summary.json`, without the hashes of the files.
     pub summary: Summary,
     /// The data.
-    pub loaded: Loaded,
+    pub loaded: Dataset,
     /// What was found.
     pub model: Model,
     /// `path.csv`, `ranks.csv`, `refit.npz` and the like.
@@ -88,7 +88,7 @@ pub struct Solved {
     trace: Trace,
 }
 
-impl Solved {
+impl FitOutcome {
     fn result(&self) -> FitResult<'_> {
         FitResult {
             labels: &self.labels,
@@ -119,7 +119,7 @@ impl Solved {
 }
 
 /// Everything between the data and the folder. `start` is when the work began.
-pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<Solved> {
+pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<FitOutcome> {
     let chain = loaded.chain();
     settings::check_clusters(&job.fit, chain.states())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
@@ -157,7 +157,7 @@ pub fn solve_loaded(job: &Job, loaded: Loaded, start: Instant, reporter: &mut Re
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
     let extra = record::files(&model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
-    Ok(Solved { summary, model, extra, labels, trace, loaded })
+    Ok(FitOutcome { summary, model, extra, labels, trace, loaded })
 }
 
 /// No input may lie in the folder that is to be replaced.

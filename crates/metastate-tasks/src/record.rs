@@ -16,7 +16,7 @@ use metastate_report::{
 };
 use serde_json::json;
 
-use crate::data::Loaded;
+use crate::data::Dataset;
 use crate::fit::Job;
 use crate::settings;
 
@@ -25,7 +25,7 @@ const INTERVALS: &str = "of the memberships in the meta-states as they are here:
     transitions out of the state would give; whether the same transitions could be explained by other meta-states is not in them (metastate forecast says how far these are determined)";
 
 /// All of `summary.json` but seconds, inputs and the hashes of files.
-pub fn summary(job: &Job, loaded: &Loaded, model: &Model, truth: Option<&dyn Operator>) -> Summary {
+pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Operator>) -> Summary {
     let (chain, solution) = (loaded.chain(), &model.solution);
     let proof = solution.proof.as_ref();
     let mut hints = loaded.hints.clone();

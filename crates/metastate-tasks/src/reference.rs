@@ -5,7 +5,7 @@ use std::path::Path;
 
 use metastate::aggregate::cell_of;
 use metastate_ingest::side::SideTable;
-use metastate_ingest::{Data, Progress};
+use metastate_ingest::{Data, ReadProgress};
 
 use crate::args::{CompareArgs, InputArgs, InputKind};
 use crate::data;
@@ -27,7 +27,7 @@ pub fn load(
     input: &InputArgs,
     states: &[String],
     cells: Option<(&[(f64, f64)], f64)>,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ReadProgress,
 ) -> Result<Option<Reference>> {
     let Some(column) = &compare.reference else { return Ok(None) };
     let reference = match &compare.reference_from {
@@ -43,7 +43,7 @@ pub fn load(
 
 /// Counts (state, label) over the rows of the inputs themselves, with the reader's own counter: a row is a move from the one to the
 /// other.
-fn from_inputs(column: &str, input: &InputArgs, states: &[String], progress: &mut dyn Progress) -> Result<Reference> {
+fn from_inputs(column: &str, input: &InputArgs, states: &[String], progress: &mut dyn ReadProgress) -> Result<Reference> {
     let state = input.state.as_ref().or(input.from.as_ref()).ok_or_else(|| {
         bad("--reference names a column of the inputs, but the states come from no column")
             .remedy("give a table with --reference-from FILE")

@@ -1,7 +1,7 @@
 //! What was typed becomes what it means.
 
 use metastate::Chain;
-use metastate::fit::{FitOptions, Lambda, Path};
+use metastate::fit::{FitOptions, Lambda, Path, Rank};
 use metastate::solve::{BbFormula, Factors, Redundancy, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 
@@ -41,6 +41,9 @@ pub fn recipe(fit: &FitArgs, whole_path: bool, seed: u64, chain: &Chain) -> Resu
         (None, Some(ratio)) => options.lambda(Lambda::Ratio(ratio))?,
         (None, None) => options,
     };
+    if let Some(k) = fit.rank {
+        options = options.rank(Rank::Given(k))?;
+    }
     options = match (fit.redundancy_absolute, fit.redundancy_relative) {
         (Some(x), _) => options.redundancy(Redundancy::Absolute(x)),
         (None, Some(x)) => options.redundancy(Redundancy::Relative(x)),

@@ -252,7 +252,7 @@ pub struct WatchReading<'a> {
     pub stopper: &'a Stopper,
 }
 
-impl metastate_ingest::Progress for WatchReading<'_> {
+impl metastate_ingest::ReadProgress for WatchReading<'_> {
     fn update(&mut self, update: &Update) -> bool {
         self.reporter.reading(update);
         !self.stopper.asked()

@@ -6,7 +6,7 @@ use common::{
     Stream, exact, exact_dense, formed, outer, sampled, scaled, solved, sparse_with_near_absorbing_states, verified, widely_weighted,
 };
 use metastate::simulate::planted_groups;
-use metastate::solve::grow::{self, Append, Search};
+use metastate::solve::grow::{self, Append, AscentSearch};
 use metastate::solve::kkt::{Products, multiplier_and_errors};
 use metastate::solve::{
     BbFormula, Control, Event, Factors, LocalStop, Observer, Phase, Progress, Removal, Settings, Silent, Snapshot, Solution, Solver, Start,
@@ -319,7 +319,7 @@ fn appending_lowers_f_at_a_stationary_point() {
     assert_eq!((one.rank(), one.status), (1, Status::RankCap));
     assert!(one.errors.rel_le1 < 1e-8 && one.errors.rel_le2 < 1e-8 && one.errors.ge > 1e-3, "{:?}", one.errors);
     let (mu, _) = multiplier_and_errors(&problem, &one.factors, &Products::at(&problem, &one.factors));
-    let search = Search { starts: 16, steps: 40, seed: 1, thorough: false };
+    let search = AscentSearch { starts: 16, steps: 40, seed: 1, thorough: false };
     let (support, found) = grow::ascend(&problem, &one.factors, &mu, &search, 1.0 + 1e-7);
     assert!(support > 1.0 && !found.is_empty() && found[0].value == support);
     let before = problem.objective(&one.factors).value;

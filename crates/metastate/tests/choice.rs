@@ -86,7 +86,7 @@ fn a_search_that_was_ended_goes_on_from_what_was_tried() {
 }
 
 #[test]
-fn the_prior_found_uphill_is_the_best_of_all() {
+fn the_prior_found_by_climbing_is_the_best_of_all() {
     for (d, r, ratio, seed) in [(120, 4, 3, 1), (90, 3, 40, 2), (100, 5, 1, 3)] {
         let counts = planted(d, r, seed).unwrap().sample_counts((ratio * d * d) as u64, seed).unwrap();
         let folds = Folds::of_trips(counts.csr(), 4, 0).unwrap();

@@ -2,6 +2,9 @@
 
 mod nuclear;
 
+mod common;
+
+use common::npz_array;
 use metastate::verify::{BoundProof, Reported, Witness, compare, recompute};
 use metastate::{Csr, DenseOperator, Error, LowRankOperator, Mat, Operator, SparseOperator};
 

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use crate::codes::Code;
 use crate::error::{IngestError, Result, did_you_mean};
-use crate::progress::{Phase, Progress, tell};
+use crate::progress::{Phase, ReadProgress, tell};
 use crate::source::{Format, Source};
 
 /// Text is cut into pieces of about this size.
@@ -158,7 +158,7 @@ impl<'a> Tables<'a> {
     /// Decodes everything: `map` runs on all threads, once a unit; `fold` takes the results in order on this one.
     pub fn scan<T: Send>(
         &mut self,
-        progress: &mut dyn Progress,
+        progress: &mut dyn ReadProgress,
         map: impl Fn(&mut dyn FnMut(&mut Visitor<'_>) -> Result<()>, usize) -> Result<T> + Sync,
         mut fold: impl FnMut(Vec<T>) -> Result<()>,
     ) -> Result<u64> {

@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 
 use metastate::WeightPower;
+use metastate::fit::{FOLDS, PATH_FLOOR, PATH_POINTS};
+use metastate::solve::{GAP, TOLERANCE};
 
 use super::InputArgs;
 use super::values::{Clusters, Init};
 use crate::entry::{allowed, free};
 use crate::error::{OptionError, Problem};
 
-/// Never more meta-states than this, unless something else is asked for.
-pub const MAX_RANK: usize = 50;
-/// The same in the paper's mode.
-pub const PAPER_MAX_RANK: usize = 300;
-/// KKT residual to reach.
-const TOLERANCE: f64 = 1e-5;
+// What the library does when nothing is said, is what the options say: one number each.
+pub use metastate::fit::PAPER_MAX_RANK;
+pub use metastate::solve::MAX_RANK;
 
 options! {
     /// What to solve.
@@ -25,6 +24,9 @@ options! {
         /// The same cost as a share of lambda_max, the value above which a single meta-state is best. Shares between 0.9 (few meta-states) and 0.01
         /// (many) are usual.
         lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
+        /// Exactly this many meta-states, without a search for their number: lambda is the largest of the path whose solution has them, and the prior of the refit is still
+        /// chosen on held-out data. Where no lambda of the path gives that many, the refit has them and the result says so.
+        rank: Option<usize> = None => |e| e.value("K").bounds(allowed::METASTATES).conflicts("lambda").conflicts("lambda-ratio");
         /// Number of meta-states that the solver starts with; it adds and removes some on its way. Without it, as many as the convex relaxation of the
         /// problem has.
         start_rank: Option<usize> = None => |e| e;
@@ -45,7 +47,7 @@ options! {
         /// How well a local solution must satisfy its optimality conditions: the largest relative KKT residual. Smaller is more exact and slower.
         tolerance: f64 = TOLERANCE => |e| e;
         /// How far above the best possible value the objective may provably be, as a share of the objective. Smaller is more exact and slower.
-        gap: f64 = 1e-3 => |e| e;
+        gap: f64 = GAP => |e| e;
         /// Remove a meta-state where the others can take its place and the model changes by less than this share of the norm of the data. Without it,
         /// 1e-4.
         redundancy_relative: Option<f64> = None => |e| e.conflicts("redundancy-absolute");
@@ -74,11 +76,11 @@ options! {
         /// an average state (state i counts as xi_i times the number of states).
         prior: Option<f64> = None => |e| e.value("C").bounds(allowed::NOT_NEGATIVE);
         /// Number of parts into which the data are cut where something is chosen: each part is held out once and scored by a fit to the others.
-        folds: usize = 5 => |e| e.value("K").bounds(allowed::FOLDS);
+        folds: usize = FOLDS => |e| e.value("K").bounds(allowed::FOLDS);
         /// Number of values of lambda on the path, from lambda_max downwards.
-        points: usize = 25 => |e| e;
+        points: usize = PATH_POINTS => |e| e;
         /// Smallest lambda of the path, as a share of lambda_max.
-        floor: f64 = 0.003 => |e| e.value("SHARE");
+        floor: f64 = PATH_FLOOR => |e| e.value("SHARE");
         /// Number of data sets that are drawn anew from the fitted model (blocks of frames, for trajectories) and fitted again, for 90 % intervals of
         /// memberships and timescales. 50 are usual; 0 for none. Needs a likelihood refit.
         bootstrap: usize = 0 => |e| e.bounds(allowed::DRAWS);
@@ -164,6 +166,11 @@ impl FitArgs {
         self.max_rank.unwrap_or(if self.as_in_paper { PAPER_MAX_RANK } else { MAX_RANK })
     }
 
+    /// The most meta-states that the answer may have.
+    pub fn most_metastates(&self) -> usize {
+        self.rank.unwrap_or_else(|| self.max_rank())
+    }
+
     /// The local solver.
     pub fn solver(&self) -> SolverKind {
         self.solver.unwrap_or(if self.as_in_paper { SolverKind::PalmBb } else { SolverKind::Fast })
@@ -226,6 +233,12 @@ impl FitArgs {
         }
         if self.bootstrap > 0 && self.refit_kind() != RefitKind::Likelihood {
             return sentence("bootstrap", "--bootstrap needs --refit likelihood: it says how sure that refit is".to_owned());
+        }
+        if let (Some(rank), Some(most)) = (self.rank, self.max_rank)
+            && rank > most
+        {
+            return sentence("rank", format!("--rank {rank} is above --max-rank {most}"))
+                .map_err(|e| e.remedy("leave out --max-rank: --rank says how many there are"));
         }
         if let Some(rank) = self.start_rank.filter(|r| *r > self.max_rank()) {
             return sentence("start-rank", format!("--start-rank {rank} is above --max-rank {}", self.max_rank()))

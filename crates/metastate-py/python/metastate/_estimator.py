@@ -35,6 +35,8 @@ class StateAggregation:
         meta-states, on held-out transitions.
     lambda_ratio : float, optional
         The same cost as a share of lambda_max, the value above which a single meta-state is best.
+    rank : int, optional
+        Exactly this many meta-states: their number is not searched for, and lambda is the largest of the path whose solution has them.
     start_rank, max_rank : int
         Meta-states to start with (by default as many as the relaxation has), and never more than (50 unless given).
     as_in_paper : bool
@@ -122,6 +124,7 @@ class StateAggregation:
         lam: float | str = "auto",
         *,
         lambda_ratio: float | None = None,
+        rank: int | None = None,
         start_rank: int | None = None,
         max_rank: int | None = None,
         as_in_paper: bool = False,
@@ -168,6 +171,7 @@ class StateAggregation:
     ) -> None:
         self.lam = lam
         self.lambda_ratio = lambda_ratio
+        self.rank = rank
         self.start_rank = start_rank
         self.max_rank = max_rank
         self.as_in_paper = as_in_paper

@@ -9,7 +9,7 @@ use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
 use metastate_report::{
-    CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, Loaded, PassageRow, Prediction, StationaryClass, TimescaleRow, folder,
+    CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, SavedResult, StationaryClass, TimescaleRow, folder,
 };
 
 use crate::args::{ForecastArgs, ModelKind, Options};
@@ -96,7 +96,7 @@ fn keep_result(out: &Path, result: &Path) -> Result<()> {
     Ok(())
 }
 
-fn load(place: &Path) -> Result<Loaded> {
+fn load(place: &Path) -> Result<SavedResult> {
     if !place.join("summary.json").is_file() {
         return Err(CliError::bad("E-CLI-RESULT", "there is no result here: no summary.json was found")
             .at(place.display().to_string())
@@ -106,7 +106,7 @@ fn load(place: &Path) -> Result<Loaded> {
 }
 
 /// The factors asked for, with their name; without a wish, those that the result's own tables speak of.
-fn factors<'a>(command: &ForecastArgs, loaded: &'a Loaded) -> Result<(&'static str, &'a Factors)> {
+fn factors<'a>(command: &ForecastArgs, loaded: &'a SavedResult) -> Result<(&'static str, &'a Factors)> {
     match (command.model, &loaded.refit) {
         (None | Some(ModelKind::Refit), Some(refit)) => Ok(("refit", refit)),
         (None | Some(ModelKind::Factors), _) => Ok(("factors", &loaded.factors)),
@@ -116,7 +116,7 @@ fn factors<'a>(command: &ForecastArgs, loaded: &'a Loaded) -> Result<(&'static s
     }
 }
 
-fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &Loaded, lag: usize) -> Result<Model<'a>> {
+fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &SavedResult, lag: usize) -> Result<Model<'a>> {
     let damaged = |sentence: String| CliError::bad("E-CLI-RESULT", sentence).remedy("the result was changed or damaged; fit again");
     let labels: Vec<String> = loaded.states.iter().skip(1).filter_map(|row| row.first().cloned()).collect();
     if labels.len() != factors.u.rows() || loaded.xi.len() != labels.len() {

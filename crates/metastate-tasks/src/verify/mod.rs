@@ -19,7 +19,7 @@ mod zones;
 
 use std::path::Path;
 
-use metastate_report::{FileRecord, LedgerRecord, Loaded, Mismatch, Summary, hash};
+use metastate_report::{FileRecord, LedgerRecord, Mismatch, SavedResult, Summary, hash};
 use serde_json::Value;
 
 pub use checks::{Line, Outcome, Verdict};
@@ -62,7 +62,7 @@ fn out_of_contract(folder: &Path, mismatch: &Mismatch) -> Outcome {
 }
 
 /// The result in a folder, with the options that it was made with.
-pub fn open(folder: &Path) -> Result<(Loaded, InputArgs, FitArgs)> {
+pub fn open(folder: &Path) -> Result<(SavedResult, InputArgs, FitArgs)> {
     let result = metastate_report::load(folder)?;
     let (input, fit) = recorded_options(folder, &result.summary)?;
     Ok((result, input, fit))
@@ -81,8 +81,8 @@ pub fn recorded_options(folder: &Path, summary: &Summary) -> Result<(InputArgs, 
 /// Recomputes everything in a folder from its data.
 pub fn recheck(
     folder: &Path,
-    (result, input, fit): &(Loaded, InputArgs, FitArgs),
-    data: &data::Loaded,
+    (result, input, fit): &(SavedResult, InputArgs, FitArgs),
+    data: &data::Dataset,
     deep: bool,
     reporter: &mut Reporter,
 ) -> Result<Outcome> {
@@ -121,7 +121,7 @@ pub fn recheck(
 }
 
 /// What was read: the same files, rows, states and transitions, and the same left out.
-fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::Loaded, truth: Vec<FileRecord>) {
+fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::Dataset, truth: Vec<FileRecord>) {
     let chain = &data.chain();
     let of_role = |role: &str| summary.inputs.iter().filter(|f| f.role == role).cloned().collect::<Vec<_>>();
     let start = match &fit.init() {

@@ -39,7 +39,7 @@ fn wrong(summary: &Summary, fit: &FitArgs, typed: Option<&Typed>, proven: &Prove
         StatusWord::Early => unless(fit.stop() == StopKind::Early, "needs --stop early"),
         StatusWord::RankCap => {
             let chosen = summary.choice.as_ref().map_or(usize::MAX, |c| c.rank);
-            let most = fit.max_rank().min(chosen);
+            let most = fit.most_metastates().min(chosen);
             (summary.rank < most).then(|| format!("{} meta-states, and {most} were allowed", summary.rank))
         }
         StatusWord::IterationLimit => {

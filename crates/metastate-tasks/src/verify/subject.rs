@@ -4,7 +4,7 @@ use std::path::Path;
 
 use metastate::linalg::Mat;
 use metastate::solve::Factors;
-use metastate_report::Loaded;
+use metastate_report::SavedResult;
 
 use crate::args::{Clusters, FitArgs, RefitKind};
 use crate::data;
@@ -14,18 +14,18 @@ pub struct Subject<'a> {
     /// Where it is.
     pub folder: &'a Path,
     /// What its main files hold.
-    pub result: &'a Loaded,
+    pub result: &'a SavedResult,
     /// The recorded options.
     pub fit: &'a FitArgs,
     /// The data, read and counted anew.
-    pub data: &'a data::Loaded,
+    pub data: &'a data::Dataset,
     /// Labels of the states.
     pub labels: Vec<String>,
 }
 
 impl<'a> Subject<'a> {
     /// `None`, with the reason, when U and V are not of the size of these data: nothing else makes sense then.
-    pub fn new(folder: &'a Path, result: &'a Loaded, fit: &'a FitArgs, data: &'a data::Loaded) -> Result<Self, String> {
+    pub fn new(folder: &'a Path, result: &'a SavedResult, fit: &'a FitArgs, data: &'a data::Dataset) -> Result<Self, String> {
         let d = data.chain().states();
         for (name, x) in [("factors.npz", Some(&result.factors)), ("refit.npz", result.refit.as_ref())] {
             if let Some(Factors { u, v }) = x.filter(|x| (x.u.rows(), x.v.rows(), x.v.cols()) != (d, d, x.u.cols()) || x.u.cols() == 0) {

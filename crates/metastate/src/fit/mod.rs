@@ -21,7 +21,7 @@ pub use choose::Chosen;
 pub use data::{Data, Parts};
 pub use model::{Model, Recovery};
 pub use observe::{FitObserver, Stage, Unfinished};
-pub use options::{Clusters, FitOptions, Lambda, Path, Rank, RefitKind, default_max_rank};
+pub use options::{Clusters, FOLDS, FitOptions, Lambda, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
 pub use refit::{CONFIDENCE, Intervals, Refit};
 
 use crate::aggregate::ZoneFlows;

@@ -1,9 +1,9 @@
 //! What a caller may ask of a fit. Every value is checked when it is set, so that options that exist are options that hold.
 
 use crate::error::{Error, Result};
-use crate::solve::{MAX_RANK, Redundancy, Settings, Solver, Start, StopRule};
+use crate::solve::{Redundancy, Settings, Solver, Start, StopRule};
 
-/// lambda, the price of a meta-state in the objective.
+/// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states are worth their place.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Lambda {
     /// The largest on a path whose solution has the rank that was chosen or given.
@@ -71,7 +71,7 @@ pub struct Path {
 
 impl Default for Path {
     fn default() -> Self {
-        Path { points: 25, floor: 0.003, whole: false }
+        Path { points: PATH_POINTS, floor: PATH_FLOOR, whole: false }
     }
 }
 
@@ -80,7 +80,13 @@ const PAPER_THRESHOLD: f64 = 5e-5;
 /// Meta-states that the paper starts with, at most; a tenth of the states otherwise.
 const PAPER_START: usize = 300;
 /// Never more meta-states than this in the paper's own mode.
-const PAPER_MAX_RANK: usize = 300;
+pub const PAPER_MAX_RANK: usize = 300;
+/// Parts of the data that are held out in turn, unless the caller says otherwise.
+pub const FOLDS: usize = 5;
+/// Values of lambda on the path, unless the caller says otherwise.
+pub const PATH_POINTS: usize = 25;
+/// The smallest of them as a share of lambda_max: below it, noise pays for columns.
+pub const PATH_FLOOR: f64 = 0.003;
 
 /// All that a fit depends on but the data.
 ///
@@ -122,7 +128,7 @@ impl Default for FitOptions {
             refit: None,
             clusters: None,
             prior: None,
-            folds: 5,
+            folds: FOLDS,
             bootstrap: 0,
             seed: 0,
         }
@@ -341,9 +347,4 @@ impl FitOptions {
             Rank::Chosen => self.solver.max_rank,
         }
     }
-}
-
-/// Never more meta-states than this, unless the caller says otherwise.
-pub const fn default_max_rank(as_in_paper: bool) -> usize {
-    if as_in_paper { PAPER_MAX_RANK } else { MAX_RANK }
 }

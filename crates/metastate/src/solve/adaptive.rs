@@ -2,7 +2,7 @@
 //! relaxation in front of it, which supplies the start and the lower bound, and the certificate behind it.
 
 use super::errors;
-use super::grow::{self, Append, Search};
+use super::grow::{self, Append, AscentSearch};
 use super::kkt::{LocalErrors, Products, multiplier_and_errors};
 use super::local::{Fast, LocalSolver, Palm, StepRule};
 use super::observe::{Control, Event, Observer, Phase, Progress};
@@ -370,12 +370,12 @@ impl<'a> Run<'a> {
             }
             rule => {
                 let slack = if let StopRule::Exact { tolerance } = rule { tolerance } else { NOTHING_TO_APPEND };
-                let search = Search { starts: self.settings.ascent_starts, steps: grow::STEPS_TO_GROW, seed, thorough: false };
-                let ascend = |search: &Search| grow::ascend(self.problem, &self.state.factors, &mu, search, 1.0 + slack);
+                let search = AscentSearch { starts: self.settings.ascent_starts, steps: grow::STEPS_TO_GROW, seed, thorough: false };
+                let ascend = |search: &AscentSearch| grow::ascend(self.problem, &self.state.factors, &mu, search, 1.0 + slack);
                 let (mut support, mut found) = ascend(&search);
                 // Before the search is believed that nothing is there, it looks everywhere.
                 if found.is_empty() {
-                    (support, found) = ascend(&Search { thorough: true, ..search });
+                    (support, found) = ascend(&AscentSearch { thorough: true, ..search });
                 }
                 self.state.coarse = (0.1 * (support - 1.0)).clamp(self.settings.tolerance, COARSE_TOLERANCE.max(self.settings.tolerance));
                 self.tell(Event::Checked { support });
@@ -500,7 +500,7 @@ impl<'a> Run<'a> {
         factors.order_by_mass(problem.xi);
         let objective = problem.published_objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
-        let search = Search::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);
+        let search = AscentSearch::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);
         let (support, _) = grow::ascend(problem, &factors, &mu, &search, f64::INFINITY);
 
         let proven = self.settings.certificate.prove.then(|| self.prove(&factors, &mu, objective.value));

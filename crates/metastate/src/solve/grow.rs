@@ -53,7 +53,7 @@ pub struct Violation {
 
 /// How hard to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Search {
+pub struct AscentSearch {
     /// Random directions to start from, and as many single states.
     pub starts: usize,
     /// Ascent steps from each.
@@ -64,12 +64,12 @@ pub struct Search {
     pub thorough: bool,
 }
 
-impl Search {
+impl AscentSearch {
     /// For a published value: as many starts as [`REPORT_BUDGET`] pays for.
-    pub fn to_report(problem: &Problem, x: &Factors, at_least: usize, seed: u64) -> Search {
+    pub fn to_report(problem: &Problem, x: &Factors, at_least: usize, seed: u64) -> AscentSearch {
         let a_start = 2 * STEPS_TO_REPORT * operations_a_column(problem, x);
         let starts = (REPORT_BUDGET / a_start).clamp(at_least, MOST_STARTS.max(at_least));
-        Search { starts, steps: STEPS_TO_REPORT, seed, thorough: true }
+        AscentSearch { starts, steps: STEPS_TO_REPORT, seed, thorough: true }
     }
 }
 
@@ -80,7 +80,7 @@ fn operations_a_column(problem: &Problem, x: &Factors) -> usize {
 
 /// Exact stopping rule: projected ascent from the solution's own columns, from single states and from random vectors.
 /// Returns the best value found (a lower bound of `Omega°(W)`) and the distinct pairs above `threshold`, best first.
-pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &Search, threshold: f64) -> (f64, Vec<Violation>) {
+pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &AscentSearch, threshold: f64) -> (f64, Vec<Violation>) {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
     // Where a step is dear, fewer starts and fewer steps.
     let a_column = operations_a_column(problem, x);

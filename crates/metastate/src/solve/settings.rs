@@ -87,6 +87,11 @@ pub enum Removal {
 /// Never more columns than this, unless the caller says otherwise. People can neither name nor draw more, and data that asks for more says so.
 pub const MAX_RANK: usize = 50;
 
+/// KKT residual to reach, unless the caller says otherwise.
+pub const TOLERANCE: f64 = 1e-5;
+/// Certified gap to reach, unless the caller says otherwise.
+pub const GAP: f64 = 1e-3;
+
 /// All choices but lambda.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -128,9 +133,9 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             solver: Solver::Fast,
-            stop: StopRule::Certificate { gap: 1e-3 },
+            stop: StopRule::Certificate { gap: GAP },
             local_stop: LocalStop::Kkt,
-            tolerance: 1e-5,
+            tolerance: TOLERANCE,
             start: Start::Spectral,
             start_rank: None,
             max_rank: MAX_RANK,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use metastate::solve::grow::{self, Append, Search};
+use metastate::solve::grow::{self, Append, AscentSearch};
 use metastate::solve::kkt::{Products, multiplier_and_errors};
 use metastate::solve::local::{Fast, LocalSolver};
 use metastate::solve::{Factors, Problem, Settings, Silent, Solution, Start, StopRule, lambda_max, rank_one, solve, start};
@@ -300,7 +300,7 @@ fn descend(problem: &Problem, mut x: Factors, sweeps: usize, best: f64, seed: u6
             return x;
         }
         let (mu, _) = multiplier_and_errors(problem, &x, &Products::at(problem, &x));
-        let search = Search { starts: 4, steps: 20, seed: seed + round, thorough: false };
+        let search = AscentSearch { starts: 4, steps: 20, seed: seed + round, thorough: false };
         let (_, found) = grow::ascend(problem, &x, &mu, &search, 1.0 + 1e-9);
         match grow::append(problem, &x, &found, &settings) {
             Some(longer) if !found.is_empty() => x = longer,

@@ -81,7 +81,7 @@ pub fn likelihood_best_start(
         })?;
         let this = Tried { start, log_likelihood: fit.log_likelihood, comparable: comparable(fit.penalised) };
         tried.insert(0, this);
-        // Of equals, the factors given.
+        // Where both starts end at the same value, the fit from the factors given is kept.
         if this.comparable >= to_reach {
             best = Some((fit, this));
         }

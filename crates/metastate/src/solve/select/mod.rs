@@ -15,7 +15,7 @@ mod search;
 
 pub use held_out::{Attempt, HeldOut};
 use held_out::{best, first_within_one_error, selection_bias};
-use search::{Care, Search, Stop};
+use search::{Care, RankSearch, Stop};
 
 use super::score::{Model, Smoothing};
 use super::settings::MAX_RANK;
@@ -131,10 +131,11 @@ impl Choice {
         let number = if self.rank == 1 { "meta-state" } else { "meta-states" };
         if self.given {
             return format!(
-                "{} {number}, as asked for: held-out log-likelihood {:.5} a transition over {} folds (empirical P {:.5}, independent {:.5}).",
+                "{} {number}: as asked for ({:.5} a transition over {} folds, {:.1e} taken off for the choice of the prior; empirical P {:.5}, independent {:.5}).",
                 self.rank,
                 self.log_likelihood(),
                 self.chosen.held_out.folds.len(),
+                self.selection_bias(),
                 self.empirical.1.log_likelihood(),
                 self.independent.log_likelihood()
             );
@@ -187,15 +188,15 @@ pub fn select_at(
     watch: &mut dyn FnMut(&[Attempt]) -> bool,
 ) -> Result<Option<Choice>> {
     check(settings)?;
-    match choose_at(&mut Search::new(folds, rank, settings, tried, watch)?, rank, settings) {
+    match choose_at(&mut RankSearch::new(folds, rank, settings, tried, watch)?, rank, settings) {
         Ok(choice) => Ok(Some(choice)),
         Err(Stop::Ended) => Ok(None),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
 
-fn choose_at(search: &mut Search, rank: usize, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
-    let priors = search.priors_uphill(rank, settings.first_prior)?;
+fn choose_at(search: &mut RankSearch, rank: usize, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
+    let priors = search.climb_priors(rank, settings.first_prior)?;
     let prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
     let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
     let chosen = search.attempt(rank, prior, Care::Ready)?;
@@ -214,7 +215,7 @@ pub fn select_watched(
     check(settings)?;
     let max_rank = settings.max_rank.min(folds.whole().rows());
     let whole_curve = folds.whole().nonzeros() < MANY_PAIRS;
-    match choose(&mut Search::new(folds, max_rank, settings, tried, watch)?, max_rank, whole_curve, settings) {
+    match choose(&mut RankSearch::new(folds, max_rank, settings, tried, watch)?, max_rank, whole_curve, settings) {
         Ok(choice) => Ok(Some(choice)),
         Err(Stop::Ended) => Ok(None),
         Err(Stop::Failed(error)) => Err(error),
@@ -222,7 +223,7 @@ pub fn select_watched(
 }
 
 /// A first look at all ranks, the prior at the best of them, then with that prior and with care the ranks about it.
-fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
+fn choose(search: &mut RankSearch, max_rank: usize, whole_curve: bool, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
     // So many ranks in a row were no better than the best before.
     let patient = |tried: &[Attempt], best: &Attempt| tried.last().is_some_and(|last| last.rank >= best.rank + settings.patience);
     let clearly_behind = |tried: &[Attempt], best: &Attempt| {
@@ -232,7 +233,7 @@ fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &Se
     let (mut ranks, _) = search.ranks_upwards(settings.first_prior, Care::Rough, 1..=max_rank, patient)?;
     let before = first_within_one_error(&ranks).map_or(1, |a| a.rank);
     // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
-    let mut priors = search.priors_uphill(before.max(2).min(max_rank), settings.first_prior)?;
+    let mut priors = search.climb_priors(before.max(2).min(max_rank), settings.first_prior)?;
     let mut prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
     // From a little below the first look's choice, and further down while the lowest of them is the one chosen.
     let mut lowest = before.saturating_sub(ROOM_BELOW).max(1);
@@ -257,7 +258,7 @@ fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &Se
         ranks[lowest - 1] = search.attempt(lowest, prior, Care::Ready)?;
     };
     if rank != before {
-        priors = search.priors_uphill(rank, prior)?;
+        priors = search.climb_priors(rank, prior)?;
         prior = best(&priors).map_or(prior, |a| a.prior);
     }
     if !whole_curve {
@@ -273,7 +274,7 @@ fn choose(search: &mut Search, max_rank: usize, whole_curve: bool, settings: &Se
 pub fn select_prior(folds: &Folds, rank: usize, settings: &SelectSettings) -> Result<(f64, Vec<Attempt>)> {
     check(settings)?;
     let go_on = &mut |_: &[Attempt]| true;
-    let priors = match Search::new(folds, rank, settings, Vec::new(), go_on)?.priors_uphill(rank, settings.first_prior) {
+    let priors = match RankSearch::new(folds, rank, settings, Vec::new(), go_on)?.climb_priors(rank, settings.first_prior) {
         Ok(priors) => priors,
         Err(Stop::Ended) => Vec::new(),
         Err(Stop::Failed(error)) => return Err(error),

@@ -82,7 +82,7 @@ impl Prepared<'_> {
 }
 
 /// What all comparisons share, and what was tried so far.
-pub(super) struct Search<'a> {
+pub(super) struct RankSearch<'a> {
     prepared: Vec<Prepared<'a>>,
     settings: &'a SelectSettings,
     attempts: Vec<Attempt>,
@@ -92,7 +92,7 @@ pub(super) struct Search<'a> {
     starts: (usize, Vec<Factors>),
 }
 
-impl<'a> Search<'a> {
+impl<'a> RankSearch<'a> {
     /// With what an earlier search on the same folds has tried.
     pub fn new(
         folds: &'a Folds,
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
             .into_par_iter()
             .map(|f| Ok(Prepared { fits: SpectralFits::new(folds.training(f)?, max_rank, settings.seed)?, held_out: folds.held_out(f) }))
             .collect::<Result<_>>()?;
-        Ok(Search { prepared, settings, attempts, watch, starts: (0, Vec::new()) })
+        Ok(RankSearch { prepared, settings, attempts, watch, starts: (0, Vec::new()) })
     }
 
     /// Ranks upwards, until `enough(attempts, best)`; whether the best is the last allowed.
@@ -127,9 +127,9 @@ impl<'a> Search<'a> {
         Ok((tried, at_the_limit))
     }
 
-    /// Strengths of the prior from the one nearest to `from`, uphill until the score falls: it has one maximum, a weak prior lets the fit follow the noise
+    /// Strengths of the prior from the one nearest to `from`, stronger or weaker as long as the score rises: it has one maximum, a weak prior lets the fit follow the noise
     /// and a strong one holds it back. Those tried, ascending.
-    pub fn priors_uphill(&mut self, rank: usize, from: f64) -> Found<Vec<Attempt>> {
+    pub fn climb_priors(&mut self, rank: usize, from: f64) -> Found<Vec<Attempt>> {
         let mut strengths = self.settings.priors.clone();
         strengths.sort_by(f64::total_cmp);
         let distance = |prior: f64| ((prior + f64::MIN_POSITIVE).ln() - (from + f64::MIN_POSITIVE).ln()).abs();
@@ -137,17 +137,17 @@ impl<'a> Search<'a> {
             return Ok(Vec::new());
         };
         let first = self.attempt(rank, strengths[nearest], Care::Ready)?;
-        let stronger = self.uphill(rank, &first, strengths[nearest + 1..].iter().copied())?;
+        let stronger = self.climb(rank, &first, strengths[nearest + 1..].iter().copied())?;
         // Where the next stronger one was better, weaker ones are not.
         let weaker = match stronger.len() {
-            0 | 1 => self.uphill(rank, &first, strengths[..nearest].iter().rev().copied())?,
+            0 | 1 => self.climb(rank, &first, strengths[..nearest].iter().rev().copied())?,
             _ => Vec::new(),
         };
         Ok(weaker.into_iter().rev().chain([first]).chain(stronger).collect())
     }
 
     /// Further priors in the order given, until the score falls.
-    fn uphill(&mut self, rank: usize, first: &Attempt, priors: impl Iterator<Item = f64>) -> Found<Vec<Attempt>> {
+    fn climb(&mut self, rank: usize, first: &Attempt, priors: impl Iterator<Item = f64>) -> Found<Vec<Attempt>> {
         let (mut tried, mut before) = (Vec::new(), first.held_out.log_likelihood());
         for prior in priors {
             let attempt = self.attempt(rank, prior, Care::Ready)?;

@@ -1,7 +1,7 @@
 //! The tables of the paper's section 6.1: exact P, r = 5, four lambdas, by `fast` from its own start and, with `--palm`, by
 //! `palm-bb` from 300 random columns. `--palm=1e-5` sets its local stopping rule (5.5); the paper prints 1e-3.
 //!
-//! `cargo run --release -p metastate --example exact_table -- 1000 2000 5000 --palm`
+//! `cargo run --release -p metastate-lab --example exact_table -- 1000 2000 5000 --palm`
 //!
 //! "solve" is the time up to the last iterate, relaxation and start included; "in all" adds the evaluation of GE, relDG and the
 //! proven bound. "lower after" is when `fast` first had a lower objective than the `palm-bb` row that follows it ends with.

@@ -1,7 +1,7 @@
 //! A discretised trajectory against the experts' lumping: refits at a given rank from the penalised solution, from the spectral start
 //! and from random starts, SVD with k-means and reversible spectral memberships, and the rank chosen on blocks of frames.
 //!
-//! `cargo run --release -p metastate --example protein micro.npy macro.npy [lag [rank [chosen]]]`; the arrays hold one integer a
+//! `cargo run --release -p metastate-lab --example hp35 micro.npy macro.npy [lag [rank [chosen]]]`; the arrays hold one integer a
 //! frame. With a third word the rank is chosen as well.
 
 use std::time::Instant;

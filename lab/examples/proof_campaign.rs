@@ -1,7 +1,7 @@
 //! Tries to break the certified lower bounds: thousands of fits of small structured chains, each bound attacked by twenty restarts,
 //! each result checked by `verify`.
 //!
-//! `cargo run --release -p metastate --example proof_campaign -- OUT.jsonl [--large] [--counts FOLDER] [--family NAME]`
+//! `cargo run --release -p metastate-lab --example proof_campaign -- OUT.jsonl [--large] [--counts FOLDER] [--family NAME]`
 //!
 //! OUT.jsonl gets one line for each chain and lambda, with P up to 30 states, for `benches/proof/convex.py`. `--counts` takes a folder
 //! of tables `from,to,count` (`benches/proof/taxi_slices.py` makes some). Exit code 1 when a bound is false or a result refused.
@@ -14,7 +14,7 @@ use std::time::Instant;
 use metastate::{Mat, Operator};
 use rayon::prelude::*;
 
-#[path = "../tests/proof/mod.rs"]
+#[path = "../../crates/metastate/tests/proof/mod.rs"]
 mod proof;
 
 use proof::attack::{Effort, Fit, Outcome, attack, shares};

@@ -1,16 +1,15 @@
 //! Recovery of planted chains from a trajectory (the paper's section 6.2): relRE at the paper's lambda* and rank, and after the
 //! likelihood refit with rank and prior chosen without the truth.
 //!
-//! `cargo run --release -p metastate --example recovery [rows [seeds]]`, rows such as `0,3` (all without).
+//! `cargo run --release -p metastate-lab --example recovery [rows [seeds]]`, rows such as `0,3` (all without).
 
 use std::time::Instant;
 
 use metastate::simulate::planted;
 use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
-use metastate::solve::refit::{LikelihoodSettings, SpectralFits, least_squares};
-use metastate::solve::select::{SelectSettings, select};
+use metastate::solve::refit::least_squares;
 use metastate::solve::{Problem, Settings, Silent, StopRule, solve};
-use metastate::{Chain, Estimate, Folds, WeightsBy};
+use metastate::{Data, Estimate, FitOptions, WeightsBy, fit};
 
 /// d, r, n/d^2, lambda* and the rank there, as the paper prints them.
 const ROWS: [(usize, usize, u64, f64, usize); 6] = [
@@ -34,7 +33,8 @@ fn main() -> metastate::Result<()> {
             let truth = planted(d, r, seed)?;
             let counts = truth.sample_counts(ratio * (d * d) as u64, seed)?;
             let estimate = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
-            let chain = Chain::estimate(&counts, &estimate)?;
+            let data = Data::from_counts(&counts, &estimate)?;
+            let chain = data.chain();
             let exact = truth.chain()?;
             let error = |x| relative_recovery_error(chain.weights(), x, exact.p());
             let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
@@ -42,16 +42,15 @@ fn main() -> metastate::Result<()> {
             let penalised = solve(&problem, &settings, &mut Silent)?;
             let squares = least_squares(&problem, &penalised.factors, 1e-6, 300);
 
-            let folds = Folds::of_trips(counts.csr(), 5, seed)?;
-            let choice = select(&folds, &SelectSettings::default())?;
-            let fits = SpectralFits::new(counts.csr().clone(), choice.rank, 0)?;
-            let refit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, max_passes: 200, ..Default::default() })?;
+            // Nothing known: what `metastate fit` does.
+            let model = fit(&data, &FitOptions::default().seed(seed), &mut Silent)?;
+            let (rank_chosen, prior) = model.chosen.as_ref().map_or((model.rank(), 0.0), |c| (c.choice.rank, c.choice.prior));
             let sampling = relative_sampling_error(chain.weights(), chain.p(), exact.p());
             let values = [
                 sampling,
                 error(&penalised.factors),
                 error(&squares.factors),
-                error(&refit.factors),
+                error(model.factors()),
                 penalised.certified_gap().unwrap_or(f64::NAN),
             ];
             println!(
@@ -62,12 +61,12 @@ fn main() -> metastate::Result<()> {
                 values[4],
                 values[2],
                 values[3],
-                choice.rank,
-                choice.prior,
+                rank_chosen,
+                prior,
                 clock.elapsed().as_secs_f64()
             );
             columns.iter_mut().zip(values).for_each(|(c, x)| c.push(x));
-            ranks.push(choice.rank);
+            ranks.push(rank_chosen);
         }
         let [se, fixed, squares, likely, _] = columns.map(|c| mean_and_deviation(&c));
         println!(

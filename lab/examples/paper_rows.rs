@@ -1,7 +1,7 @@
 //! Two rows of the paper's section 6.2 where our error at its lambda* is below its own (d = 1000, r = 5, n/d^2 = 20 and 200), taken apart: what the
 //! chain is worth, what the paper's algorithm, which ends before the solution, and what the digits of lambda* that are not printed.
 //!
-//! `cargo run --release -p metastate --example paper_rows` (six minutes).
+//! `cargo run --release -p metastate-lab --example paper_rows` (six minutes).
 
 use metastate::linalg::{small, thin};
 use metastate::simulate::{Planted, planted};

@@ -2,7 +2,7 @@
 //! folds, likelihood refit), meta-states matched to the truth. Memberships over all, those that are 0 or 1 in truth, those in between, the
 //! published value; then the latent chain: entries of K, its stationary law, timescales.
 //!
-//! `cargo run --release -p metastate --example coverage [seeds [draws [structure|all [blocks]]]]`; with `blocks`, 60 parts of the data are resampled instead
+//! `cargo run --release -p metastate-lab --example coverage [seeds [draws [structure|all [blocks]]]]`; with `blocks`, 60 parts of the data are resampled instead
 
 use std::time::Instant;
 

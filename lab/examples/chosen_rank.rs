@@ -1,6 +1,6 @@
 //! The rank chosen without the truth on planted chains (d = 300, r = 3 to 8), and how that fades with less data.
 //!
-//! `cargo run --release -p metastate --example chosen_rank [d] [chains] [n/d^2 ...]`
+//! `cargo run --release -p metastate-lab --example chosen_rank [d] [chains] [n/d^2 ...]`
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! The likelihood refit at scale: passes, seconds and likelihood at d = 1e5, nnz = 1e7, rank 20. With a folder named, the counts and the
 //! start are written there as raw arrays, so that `benches/peers/nmf_kl.py` goes on from the same point.
 //!
-//! `cargo run --release -p metastate --example refit_large [d [rank [transitions a state [passes [folder]]]]]`
+//! `cargo run --release -p metastate-lab --example refit_large [d [rank [transitions a state [passes [folder]]]]]`
 
 use std::time::Instant;
 

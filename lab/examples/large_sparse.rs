@@ -1,6 +1,6 @@
 //! 100,000 states, about 1e7 non-zeros, 20 planted groups: counts to meta-states, with time and memory.
 //!
-//! `cargo run --release -p metastate --example large_sparse -- 100000 20 100 0.5`
+//! `cargo run --release -p metastate-lab --example large_sparse -- 100000 20 100 0.5`
 
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 //! out, which took part in the choice, and on a large fresh sample, which did not; from both the score of the true chain is taken off, so that the luck of the draw is not
 //! mistaken for it. Beside it what the program takes off.
 //!
-//! `cargo run --release -p metastate --example optimism [chains]`
+//! `cargo run --release -p metastate-lab --example optimism [chains]`
 
 use metastate::Folds;
 use metastate::simulate::planted;

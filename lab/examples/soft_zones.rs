@@ -1,7 +1,7 @@
 //! A grid city of 2,000 cells with 8 soft zones and 100 trips a cell: the rank chosen, held-out likelihood and adjusted Rand index of
 //! the refit, beside truncated SVD with k-means (hard) and EM from there, all three in one run.
 //!
-//! `cargo run --release -p metastate --example soft_zones [seeds [trips a cell]]`
+//! `cargo run --release -p metastate-lab --example soft_zones [seeds [trips a cell]]`
 
 use std::time::Instant;
 
