@@ -42,8 +42,8 @@ def test_parameters_clone_and_pickle(counts):
     assert repr(model) == "StateAggregation(lambda_ratio=0.3, max_rank=8)"
     with pytest.raises(NotFittedError):
         model.transform(counts)
-    with pytest.raises(ValueError, match="Invalid parameter 'rank'"):
-        model.set_params(rank=3)
+    with pytest.raises(ValueError, match="Invalid parameter 'ranks'"):
+        model.set_params(ranks=3)
     model.fit(counts)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert np.array_equal(other.memberships_, model.memberships_)
@@ -123,3 +123,13 @@ def test_cross_validation_and_grid_search_over_lam(walks):
     c = np.kron(np.eye(2), np.ones((12, 12))) * 5 + 1
     assert np.isfinite(cross_val_score(ms.StateAggregation(lambda_ratio=0.2), [list(np.arange(6) % 3)] * 6, cv=2)).all()
     assert make_pipeline(FunctionTransformer(), ms.StateAggregation(lambda_ratio=0.2)).fit_transform(c).shape[0] == 24
+
+
+def test_a_rank_that_is_given_is_the_rank_of_the_answer(counts):
+    model = ms.StateAggregation(rank=3).fit(counts)
+    assert model.n_metastates_ == 3 and model.memberships_.shape[1] == 3
+    assert ms.verify(model)
+    with pytest.raises(ValueError, match="rank"):
+        ms.StateAggregation(rank=3, lambda_ratio=0.5).fit(counts)
+    with pytest.raises(ValueError, match="rank is 0"):
+        ms.StateAggregation(rank=0).fit(counts)

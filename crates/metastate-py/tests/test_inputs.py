@@ -185,7 +185,7 @@ def test_forged_sparse_arrays_are_refused(counts):
     from metastate import _core
 
     def fit(indptr, indices, data):
-        _core.fit(("sparse", np.array(indptr), np.array(indices), np.array(data, dtype=float), 2, 2), ["--lambda-ratio=1"], False, "test")
+        _core.fit(("sparse", np.array(indptr), np.array(indices), np.array(data, dtype=float), 2, 2), {"lambda_ratio": 1}, False, "test")
 
     for arrays in (([0, 9, 2], [0, 1], [1, 1]), ([0, 1, 5], [0, 1], [1, 1]), ([0, 1, 2], [0, 2], [2, 2]), ([0, 1, 2], [0, -1], [2, 2]), ([0, 1], [0], [2])):
         with pytest.raises(ms.InputError, match="sparse matrix"):
