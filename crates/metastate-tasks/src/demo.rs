@@ -1,4 +1,4 @@
-//! `metastate demo`: a city from nothing, its zones found again through the same path as `metastate fit`.
+//! `metastate demo`: a city from nothing, its zones found again by `metastate fit` with nothing given.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,6 @@ use crate::progress::Reporter;
 use crate::simulate::{CITY_ZONES, write_trips};
 use crate::stop::Stopper;
 use crate::{count, fit};
-
-/// Leaves the planted zones as the meta-states that pay, with room on both sides.
-const LAMBDA_RATIO: f64 = 0.25;
 
 /// What the tour showed.
 #[derive(Debug, Serialize)]
@@ -69,19 +66,19 @@ pub fn run(command: &DemoArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
         ..InputArgs::files(vec![trips.display().to_string()])
     };
     let command_line = format!(
-        "metastate fit {} --from-lon from_lon --from-lat from_lat --to-lon to_lon --to-lat to_lat --cell {CITY_CELL} --lambda-ratio {LAMBDA_RATIO} --seed {seed} --out {}",
+        "metastate fit {} --from-lon from_lon --from-lat from_lat --to-lon to_lon --to-lat to_lat --cell {CITY_CELL} --seed {seed} --out {}",
         trips.display(),
         out.display()
     );
     let run = RunArgs { out: out.clone(), force: command.force, ..RunArgs::default() };
-    let job = fit::Job { input, fit: FitArgs::with_ratio(LAMBDA_RATIO), run, whole_path: false, seed, command: command_line };
+    let job = fit::Job { input, fit: FitArgs::default(), run, whole_path: false, seed, command: command_line };
     let summary = fit::run(&job, reporter, stopper)?;
     let result = metastate_report::load(&out)?;
     Ok(Tour {
         trips: trips.display().to_string(),
         cells: city.cells(),
         zones_planted: city.zones(),
-        zones_found: summary.rank,
+        zones_found: summary.refit.as_ref().map_or(summary.rank, |r| r.rank()),
         adjusted_rand_index: Overlap::new(pairs(&city, &result.states)).adjusted_rand().unwrap_or(f64::NAN),
         out: out.display().to_string(),
         summary,
