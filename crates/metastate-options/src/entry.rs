@@ -61,6 +61,9 @@ pub struct Bounds {
     pub said: &'static str,
 }
 
+/// Whether a text is allowed, and what is said where it is not.
+pub type TextRule = (fn(&str) -> bool, &'static str);
+
 /// One option.
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -91,7 +94,7 @@ pub struct Entry {
     /// Whether its value may begin with a hyphen.
     pub allow_hyphens: bool,
     /// What a text must be, where not every text is allowed: whether this one is, and what is allowed.
-    pub texts: Option<(fn(&str) -> bool, &'static str)>,
+    pub texts: Option<TextRule>,
 }
 
 /// A group of options: a struct with a catalogue.

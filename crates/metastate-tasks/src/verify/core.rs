@@ -13,7 +13,7 @@ use crate::settings;
 
 /// One line a number; hands back what was proven here.
 pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<Proven> {
-    let (summary, chain) = (&subject.result.summary, &subject.data.chain());
+    let (summary, chain) = (&subject.result.summary, subject.data.chain());
     let (lambda, lambda_max) = settings::lambda(subject.fit, chain, summary.seed)?;
     // A lambda that was chosen is as it was chosen: the choice has checks of its own.
     let lambda = lambda.or(summary.choice.as_ref().map(|c| c.lambda)).unwrap_or(f64::NAN);

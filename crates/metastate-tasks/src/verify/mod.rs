@@ -89,7 +89,7 @@ pub fn recheck(
     reporter.spin("verifying");
     let summary = &result.summary;
     let mut checks = Checks::default();
-    let truth = fit.truth.as_deref().map(|text| truth::load(text, &data.chain())).transpose()?;
+    let truth = fit.truth.as_deref().map(|text| truth::load(text, data.chain())).transpose()?;
     let truth_files = truth.iter().flat_map(|(_, files)| files.clone()).collect();
     sources(&mut checks, summary, fit, data, truth_files);
     checks.table("summary.json", unknown_field(folder, summary));
@@ -122,7 +122,7 @@ pub fn recheck(
 
 /// What was read: the same files, rows, states and transitions, and the same left out.
 fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::Dataset, truth: Vec<FileRecord>) {
-    let chain = &data.chain();
+    let chain = data.chain();
     let of_role = |role: &str| summary.inputs.iter().filter(|f| f.role == role).cloned().collect::<Vec<_>>();
     let start = match &fit.init() {
         Init::Result(folder) => vec![folder.join("factors.npz").display().to_string()],

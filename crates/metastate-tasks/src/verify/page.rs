@@ -106,7 +106,7 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
 
 /// States in the order of their zones and then of their memberships there, in bins; shares of all moves summed over pairs of bins.
 fn wrong_heat(subject: &Subject, heat: &Value) -> Result<(), String> {
-    let (x, chain, zones) = (subject.model(), &subject.data.chain(), subject.zones()?);
+    let (x, chain, zones) = (subject.model(), subject.data.chain(), subject.zones()?);
     let (d, s, xi) = (chain.states(), x.rank(), chain.xi());
     let bins = d.min(MOST_BINS);
     let inside = |i: usize| x.u[(i, zones[i].min(s - 1))];

@@ -36,7 +36,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     };
     checks.table("refit", wrong_record(subject, told, refit, kind));
     checks.table("refit.npz", not_stochastic(refit).then(|| "factors that are not stochastic".to_owned()));
-    let chain = &subject.data.chain();
+    let chain = subject.data.chain();
     match told {
         RefitRecord::LeastSquares(told) => least_squares(checks, subject, told, refit),
         RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit),
@@ -77,7 +77,7 @@ fn not_stochastic(Factors { u, v }: &Factors) -> bool {
 
 /// The fidelity, no worse than before the refit, nor than that of one meta-state.
 fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresRecord, refit: &Factors) {
-    let chain = &subject.data.chain();
+    let chain = subject.data.chain();
     let found = fidelity(chain.p(), chain.weights(), &refit.u, &refit.v);
     let one = rank_one(chain);
     let scale = fidelity(chain.p(), chain.weights(), &one.u, &one.v);

@@ -93,7 +93,7 @@ struct Told {
 
 impl Told {
     fn new(subject: &Subject, zones: Vec<usize>) -> Self {
-        let (chain, k) = (&subject.data.chain(), subject.zone_count());
+        let (chain, k) = (subject.data.chain(), subject.zone_count());
         let flows = zone_flows(chain.p(), chain.departures(), &zones, k);
         let (mut sizes, mut masses) = (vec![0; k], vec![0.0; k]);
         for (i, &z) in zones.iter().enumerate() {
