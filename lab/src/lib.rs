@@ -1,8 +1,8 @@
 //! The experiments of the paper's section 6: what is simulated, which grids, what the paper printed, regressions, figures and the
 //! document that puts all of it side by side. The mathematics is the library's; here it is only called.
 //!
-//! An experiment is a list of [`plan::Cell`]s. A finished cell is one small JSON file, written whole or not at all ([`store`]), so a run
-//! that was cut off goes on where it ended. The document ([`document`]) is made of those files alone.
+//! An experiment is a list of cells (`plan::Cell`). A finished cell is one small JSON file, written whole or not at all (`store`), so a run
+//! that was cut off goes on where it ended. The document (`document`) is made of those files alone.
 
 mod document;
 mod exact;

@@ -5,10 +5,10 @@
 //! (P7) below and in the rooms of this module are those of that page.
 //!
 //! (P1) For nonnegative u, v: `u^T W v <= ||W||_2 ||u|| ||v||`. So `||W||_2 <= 1` gives `Omega(X) >= <W, X>`.
-//! (P2) Then for every stochastic X and every vector nu, `f(X) >= D(W, nu)`: see [`value`].
+//! (P2) Then for every stochastic X and every vector nu, `f(X) >= D(W, nu)`: see `value`.
 //! (P3) D is concave in W and `D(0) >= 0`, so a proven `||W||_2 <= n` gives the bound `D(W) / max(1, n)`.
-//! (P4) W is a known point with its largest singular values clipped: see [`point`].
-//! (P5) to (P7) are the three ways to prove `||W||_2 <= n`: [`norm`].
+//! (P4) W is a known point with its largest singular values clipped: see `point`.
+//! (P5) to (P7) are the three ways to prove `||W||_2 <= n`: `norm`.
 
 pub(crate) mod leading;
 mod norm;

@@ -65,7 +65,7 @@ pub struct AscentSearch {
 }
 
 impl AscentSearch {
-    /// For a published value: as many starts as [`REPORT_BUDGET`] pays for.
+    /// For a published value: as many starts as `REPORT_BUDGET` pays for.
     pub fn to_report(problem: &Problem, x: &Factors, at_least: usize, seed: u64) -> AscentSearch {
         let a_start = 2 * STEPS_TO_REPORT * operations_a_column(problem, x);
         let starts = (REPORT_BUDGET / a_start).clamp(at_least, MOST_STARTS.max(at_least));

@@ -104,7 +104,7 @@ impl Choice {
         all.filter(move |a| !a.first_look && a.held_out.folds.len() == folds)
     }
 
-    /// By how much the reported score flatters, because rank and prior were chosen on the folds that score them: see [`selection_bias`].
+    /// By how much the reported score flatters, because rank and prior were chosen on the folds that score them: see the head of this module.
     pub fn selection_bias(&self) -> f64 {
         selection_bias(self.candidates())
     }
