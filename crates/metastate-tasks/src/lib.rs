@@ -3,7 +3,6 @@
 
 pub mod assign;
 mod checkpoint;
-
 pub mod compare;
 pub mod count;
 pub mod data;

@@ -204,7 +204,7 @@ fn choose_at(search: &mut RankSearch, rank: usize, settings: &SelectSettings) ->
     Ok(Choice { rank, prior, chosen, best_rank: rank, ranks, priors, independent, empirical, at_the_limit: false, given: true })
 }
 
-/// The same, going on from what an earlier search on the same folds with the same settings has tried. `watch` is told of all attempts after each new one, and
+/// Chooses rank and prior as [`select`] does, going on from what an earlier search on the same folds with the same settings has tried. `watch` is told of all attempts after each new one, and
 /// may end the search by returning false: then nothing is chosen.
 pub fn select_watched(
     folds: &Folds,
