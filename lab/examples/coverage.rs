@@ -91,7 +91,7 @@ fn one(structure: usize, per_state: usize, seed: u64, draws: usize, shares: &mut
     let folds = Folds::of_trips(&counts, 5, seed)?;
     let prior = select_prior(&folds, rank, &SelectSettings::default())?.0;
     let refit = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
-    let x = SpectralFits::new(counts.clone(), rank, seed)?.likelihood(rank, &refit)?.factors;
+    let x = SpectralFits::new(counts.clone(), seed)?.likelihood(rank, &refit)?.factors;
     let x = matched(&truth, x, &counts);
     let settings = BootstrapSettings {
         replicates: draws,

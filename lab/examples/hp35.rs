@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             clock.elapsed().as_secs_f64(),
         );
     }
-    let fits = SpectralFits::new(counts.csr().clone(), rank.max(20), 0)?;
+    let fits = SpectralFits::new(counts.csr().clone(), 0)?;
     let clock = Instant::now();
     let fit = fits.likelihood(rank, &refit)?;
     report(
@@ -120,7 +120,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for r in &choice.ranks {
             println!("  rank {}: held-out {:.5} ± {:.5}", r.rank, r.held_out.log_likelihood(), r.held_out.standard_error());
         }
-        let fits = SpectralFits::new(counts.csr().clone(), choice.rank, 0)?;
+        let fits = SpectralFits::new(counts.csr().clone(), 0)?;
         let fit = fits.likelihood(choice.rank, &LikelihoodSettings { prior: choice.prior, ..refit })?;
         report(&format!("chosen rank, likelihood ({:.4} a transition)", fit.log_likelihood), &fit.factors, clock.elapsed().as_secs_f64());
     }

@@ -54,7 +54,7 @@ fn one(d: usize, r: usize, n: u64, seed: u64) -> metastate::Result<(f64, f64, f6
     let refit = LikelihoodSettings { prior: choice.prior, max_passes: 300, tolerance: 1e-8, accelerate: true };
     let mut optimism = 0.0;
     for f in 0..FOLDS {
-        let training = SpectralFits::new(folds.training(f)?, choice.rank, 0)?;
+        let training = SpectralFits::new(folds.training(f)?, 0)?;
         let x = training.likelihood(choice.rank, &refit)?.factors;
         let ahead = |test| -> metastate::Result<f64> {
             let at = |x| score(Model::LowRank(x), training.observed().counts(), test, Smoothing::default()).map(|s| s.log_likelihood);

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let csr = planted.counts.csr();
     println!("{d} states, {} pairs, {} transitions", csr.nonzeros(), planted.counts.transitions());
     let clock = Instant::now();
-    let fits = SpectralFits::new(csr.clone(), rank, 0)?;
+    let fits = SpectralFits::new(csr.clone(), 0)?;
     println!("spectral basis {:.1} s", clock.elapsed().as_secs_f64());
     let clock = Instant::now();
     let start = fits.start(rank)?;

@@ -47,7 +47,7 @@ fn main() -> metastate::Result<()> {
         println!("  {} prior {}, {choosing:.1} s", choice.sentence(), choice.prior);
         let clock = Instant::now();
         let refit = LikelihoodSettings { prior: choice.prior, max_passes: 100, ..LikelihoodSettings::default() };
-        let ours = SpectralFits::new(training.clone(), choice.rank, 0)?.likelihood(choice.rank, &refit)?.factors;
+        let ours = SpectralFits::new(training.clone(), 0)?.likelihood(choice.rank, &refit)?.factors;
         let ours = told("ours, rank chosen", &ours, clock.elapsed().as_secs_f64())?;
         let clock = Instant::now();
         let clustered = svd_with_k_means(training, &counts, seed)?;

@@ -105,7 +105,7 @@ fn head(page: &mut Page, asked: &Asked, store: &Store, cells: &[Cell]) {
          The text does not say what ends the run when a column is appended for a decrease of 10⁻⁵ and removed again; here that is the end (`cycle`). \
          *Ours*: the `fast` solver from its spectral start. *Convex*: the nuclear relaxation of the convex problem, solved at whatever rank it needs until the bound that steers it is 3e-4 away (an estimate, no proof); \
          it is used where relRE must be followed along λ, and trap 9 below measures how near it is to the nonnegative solution. *Default*: rank and prior chosen on \
-         held-out transitions as `metastate fit` does, λ the largest on a path with that rank, certified gap, \
+         held-out transitions as `metastate fit` does, λ the smallest at which no further meta-state pays, certified gap, \
          likelihood refit; no truth is used. *Certified gap*: (F - lower bound)/F with a lower bound that is proven; a dash where nothing was proven, in a mean where one of the rows was not.",
     );
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{KMeans, Neighbours, REPLICATES, kmeans};
 use metastate::fit::{FOLDS, Parts};
-use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood_best_start};
+use metastate::solve::refit::{LikelihoodSettings, Observed, Starts, likelihood_best_start};
 use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::solve::{BbFormula, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
 use metastate::{Chain, Data, Estimate, FitOptions, Folds, fit};
@@ -137,8 +137,12 @@ pub fn zones(trips: &Trips, ratio: f64, seed: u64) -> Result<TaxiResult> {
     let folds = Folds::of_trips(&counts, FOLDS, seed)?;
     let prior = select_prior(&folds, k, &SelectSettings::default())?.0;
     let observed = Observed::new(counts)?;
-    let refit =
-        likelihood_best_start(&observed, &solution.factors, k, &LikelihoodSettings { prior, ..Default::default() }, seed, |_, _| true)?;
+    let refit = likelihood_best_start(
+        &observed,
+        Starts::new(&solution.factors, k, seed),
+        &LikelihoodSettings { prior, ..Default::default() },
+        |_, _| true,
+    )?;
     let refitted = trips.zones(&refit.fit.factors.u, k, seed)?;
     let title = format!("{k} zones, early stopping");
     let map = maps::pair(&trips.places, trips.side, (&title, &ours), ("SVD partition", &theirs));

@@ -75,7 +75,7 @@ fn memberships(place: &Place, table: &str) -> Vec<Vec<f64>> {
 fn with_nothing_given_the_refit_is_the_answer_even_where_no_lambda_gives_its_rank() {
     let place = planted();
     // A path so short that it ends at one meta-state, where the data ask for three.
-    place.expect(0, &["fit", "chain/counts.csv", "--points", "2", "--floor", "0.95", "--max-rank", "6", "--out", "out"]);
+    place.expect(0, &["path", "chain/counts.csv", "--points", "2", "--floor", "0.95", "--max-rank", "6", "--out", "out"]);
     let s = summary(&place, "out");
     assert_eq!((s["rank"].as_u64(), s["choice"]["rank"].as_u64(), s["refit"]["rank"].as_u64()), (Some(1), Some(3), Some(3)), "{s}");
     assert_eq!(
@@ -101,6 +101,12 @@ fn with_nothing_given_the_refit_is_the_answer_even_where_no_lambda_gives_its_ran
     let again = memberships(&place, "again.csv");
     let worst = table.iter().flatten().zip(again.iter().flatten()).fold(0.0_f64, |w, (a, b)| w.max((a - b).abs()));
     assert!(again.len() == 40 && worst < 0.02, "{worst}");
+
+    // Without a path, a lambda is found that gives the rank: what is proven has as many meta-states as what is shown.
+    place.expect(0, &["fit", "chain/counts.csv", "--max-rank", "6", "--out", "found"]);
+    let s = summary(&place, "found");
+    assert_eq!((s["rank"].as_u64(), s["choice"]["rank"].as_u64(), s["refit"]["rank"].as_u64()), (Some(3), Some(3), Some(3)), "{s}");
+    place.expect(0, &["verify", "found"]);
 
     // Without a refit, and with a lambda, everything is of the solution of the stated problem.
     for (arguments, name) in [(&["--refit", "none"][..], "plain"), (&["--lambda-ratio", "0.3"][..], "given")] {

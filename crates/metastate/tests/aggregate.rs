@@ -131,7 +131,7 @@ fn a_state_that_behaves_like_one_meta_state_is_given_to_it() {
 fn a_state_of_a_likelihood_refit_gets_its_own_membership_back() {
     let (counts, _) = easy_city(60_000);
     let refit = LikelihoodSettings { prior: 2.0, max_passes: 4000, tolerance: 1e-14, accelerate: true };
-    let fits = SpectralFits::new(counts.csr().clone(), ZONES, 0).unwrap();
+    let fits = SpectralFits::new(counts.csr().clone(), 0).unwrap();
     let found = fits.likelihood(ZONES, &refit).unwrap().factors;
     let shares = fits.observed().departure_shares();
     let assigner = Assigner::new(&found, AssignBy::Likelihood { prior: 2.0, mass: found.mass(shares) }).unwrap();

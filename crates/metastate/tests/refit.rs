@@ -4,7 +4,9 @@ mod common;
 
 use common::{Stream, by_arrivals, outer, problem};
 use metastate::simulate::planted;
-use metastate::solve::refit::{LikelihoodSettings, Observed, RefitStart, least_squares, likelihood, likelihood_best_start, marginal_law};
+use metastate::solve::refit::{
+    LikelihoodSettings, Observed, RefitStart, Starts, least_squares, likelihood, likelihood_best_start, marginal_law,
+};
 use metastate::solve::score::{Model, Score, Smoothing, score};
 use metastate::solve::{Factors, errors, start};
 use metastate::{Chain, Counts, Csr, Mat, StateIndex};
@@ -223,11 +225,11 @@ fn of_two_starts_the_higher_is_kept_in_the_order_of_the_factors_given() {
     let observed = Observed::new(counts.clone()).unwrap();
     let settings = LikelihoodSettings { prior: 0.5, max_passes: 200, tolerance: 1e-9, accelerate: true };
     // Two columns that are alike stay alike: from here the likelihood cannot reach its height.
-    let good = likelihood_best_start(&observed, &Stream(5).factors(d, 4), 4, &settings, 1, |_, _| true).unwrap().fit.factors;
+    let good = likelihood_best_start(&observed, Starts::new(&Stream(5).factors(d, 4), 4, 1), &settings, |_, _| true).unwrap().fit.factors;
     let merged = |m: &Mat| Mat::from_fn(d, 4, |i, k| m[(i, [2, 0, 3, 3][k])]);
     let poor = Factors { u: Mat::from_fn(d, 4, |i, k| if k < 2 { 1.0 } else { 0.5 } * merged(&good.u)[(i, k)]), v: merged(&good.v) };
     let mut told = 0;
-    let found = likelihood_best_start(&observed, &poor, 4, &settings, 1, |_, _| {
+    let found = likelihood_best_start(&observed, Starts::new(&poor, 4, 1), &settings, |_, _| {
         told += 1;
         true
     })
@@ -261,18 +263,18 @@ fn of_two_starts_the_higher_is_kept_in_the_order_of_the_factors_given() {
     );
 
     // Given the best already, nothing is lost and no column moves.
-    let again = likelihood_best_start(&observed, &good, 4, &settings, 1, |_, _| true).unwrap();
+    let again = likelihood_best_start(&observed, Starts::new(&good, 4, 1), &settings, |_, _| true).unwrap();
     assert!(again.tried.iter().all(|t| t.comparable <= again.tried.iter().find(|t| t.start == again.start).unwrap().comparable));
     assert!((again.tried[0].comparable - by_hand(&good)).abs() < 1e-10, "{} {}", again.tried[0].comparable, by_hand(&good));
     assert!(largest_difference(&again.fit.factors.u, &good.u) < 0.05);
 
     // Factors of another rank are no start: the spectral one alone, largest meta-state first.
     let few = Factors { u: Mat::from_fn(d, 1, |_, _| 1.0), v: Mat::from_fn(d, 1, |j, _| law[j]) };
-    let alone = likelihood_best_start(&observed, &few, 4, &settings, 1, |_, _| true).unwrap();
+    let alone = likelihood_best_start(&observed, Starts::new(&few, 4, 1), &settings, |_, _| true).unwrap();
     assert_eq!((alone.start, alone.tried.len(), alone.fit.factors.rank()), (RefitStart::Spectral, 1, 4));
     assert!((alone.fit.log_likelihood - found.fit.log_likelihood).abs() < 1e-4);
     let mass = alone.fit.factors.mass(observed.departure_shares());
     assert!(mass.windows(2).all(|w| w[0] >= w[1]), "{mass:?}");
-    let one = likelihood_best_start(&observed, &good, 1, &settings, 1, |_, _| true).unwrap();
+    let one = likelihood_best_start(&observed, Starts::new(&good, 1, 1), &settings, |_, _| true).unwrap();
     assert_eq!(one.fit.factors.rank(), 1);
 }

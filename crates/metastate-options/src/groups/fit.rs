@@ -24,8 +24,8 @@ options! {
         /// The same cost as a share of lambda_max, the value above which a single meta-state is best. Shares between 0.9 (few meta-states) and 0.01
         /// (many) are usual.
         lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
-        /// Exactly this many meta-states, without a search for their number: lambda is the largest of the path whose solution has them, and the prior of the refit is still
-        /// chosen on held-out data. Where no lambda of the path gives that many, the refit has them and the result says so.
+        /// Exactly this many meta-states, without a search for their number: lambda is the smallest at which no further one pays, and the prior of the refit is still
+        /// chosen on held-out data. Where no lambda gives that many, the refit has them and the result says so.
         rank: Option<usize> = None => |e| e.value("K").bounds(allowed::METASTATES).conflicts("lambda").conflicts("lambda-ratio");
         /// Number of meta-states that the solver starts with; it adds and removes some on its way. Without it, as many as the convex relaxation of the
         /// problem has.
@@ -77,7 +77,7 @@ options! {
         prior: Option<f64> = None => |e| e.value("C").bounds(allowed::NOT_NEGATIVE);
         /// Number of parts into which the data are cut where something is chosen: each part is held out once and scored by a fit to the others.
         folds: usize = FOLDS => |e| e.value("K").bounds(allowed::FOLDS);
-        /// Number of values of lambda on the path, from lambda_max downwards.
+        /// Number of values of lambda on the path, from lambda_max downwards, where a path is asked for (`metastate path`, --as-in-paper).
         points: usize = PATH_POINTS => |e| e;
         /// Smallest lambda of the path, as a share of lambda_max.
         floor: f64 = PATH_FLOOR => |e| e.value("SHARE");

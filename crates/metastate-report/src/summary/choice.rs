@@ -13,7 +13,7 @@ pub struct ChoiceRecord {
     pub rank: usize,
     /// The rank with the best held-out log-likelihood.
     pub best_rank: usize,
-    /// The largest lambda of the path whose solution has that rank, or the smallest of the path where none has.
+    /// The smallest lambda found at which no further meta-state pays; with the whole path, the largest of it whose solution has that rank, or the smallest where none has.
     pub lambda: f64,
     /// The strength of the prior of the likelihood refit, in transitions a state.
     pub prior: f64,

@@ -95,23 +95,20 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= ROUNDING * b.abs().max(1.0)
 }
 
-/// Ranks from 1 up (or the one that was given), then the two baselines; what each is behind the best; the smallest within one standard error is the one chosen.
+/// Ranks, ascending (or the one that was given), then the two baselines; what each is behind the best; the smallest of those fitted with care that is within one standard error is the
+/// one chosen, and its neighbours are there.
 fn wrong_ranks(subject: &Subject, record: &ChoiceRecord, table: &Named, transitions: f64) -> Result<(), String> {
     if let Some(wrong) = table.wrong_shape(&header(&RANKS, 0, &[]), None) {
         return Err(wrong);
     }
     let tried = table.rows.len().saturating_sub(2);
-    // The rank of the first row.
-    let lowest = subject.fit.rank.unwrap_or(1);
-    let name = |r: usize| table.field(r, "model").unwrap_or_default().to_owned();
-    for r in 0..table.rows.len() {
-        let expected = match r {
-            r if r < tried => (r + lowest).to_string(),
-            r if r == tried => "empirical".to_owned(),
-            _ => "independent".to_owned(),
-        };
+    let name = |r: usize| table.field(r, "model").unwrap_or_default();
+    for (r, expected) in [(tried, "empirical"), (tried + 1, "independent")] {
         demand(name(r) == expected, || format!("row {}, model: should be {expected}", r + 1))?;
     }
+    let ranks: Vec<usize> = (0..tried).map(|r| name(r).parse().unwrap_or(0)).collect();
+    let ascending = ranks.first().is_some_and(|first| *first >= 1) && ranks.windows(2).all(|w| w[0] < w[1]);
+    demand(ascending, || "model: ranks, ascending, were expected".to_owned())?;
     let careful: Vec<usize> = (0..tried).filter(|&r| table.field(r, "first_look") == Some("")).collect();
     let score = |r: usize| table.number(r, "held_out");
     let best = careful.iter().copied().reduce(|a, b| if score(b) > score(a) { b } else { a });
@@ -130,17 +127,24 @@ fn wrong_ranks(subject: &Subject, record: &ChoiceRecord, table: &Named, transiti
     let first = |slack: f64| {
         careful.iter().find(|&&r| table.number(r, "behind_best") <= table.number(r, "behind_standard_error").max(1.0 / transitions) + slack)
     };
-    let allowed = [first(-1e-12), first(1e-12)].map(|r| r.map_or(0, |r| r + lowest));
+    let allowed = [first(-1e-12), first(1e-12)].map(|r| r.map_or(0, |r| ranks[*r]));
     let rank = record.rank;
     demand(allowed.contains(&rank), || format!("the rule picks {} meta-states", allowed[0]))?;
-    demand(record.best_rank == best + lowest, || format!("best_rank: the table has {}", best + lowest))?;
+    demand(record.best_rank == ranks[best], || format!("best_rank: the table has {}", ranks[best]))?;
     for r in 0..table.rows.len() {
         let said = table.field(r, "chosen");
-        demand(said == Some(if r < tried && r + lowest == rank { "yes" } else { "" }), || format!("row {}, chosen", r + 1))?;
+        demand(said == Some(if r < tried && ranks[r] == rank { "yes" } else { "" }), || format!("row {}, chosen", r + 1))?;
     }
-    let most = if subject.fit.rank.is_some() { 1 } else { subject.fit.max_rank().min(subject.labels.len()) };
-    demand(tried <= most, || format!("{tried} ranks, and {most} were allowed"))?;
-    let at_the_limit = subject.fit.rank.is_none() && best + 1 == most;
+    if let Some(given) = subject.fit.rank {
+        demand(ranks == [given], || format!("only {given} meta-states were to be tried"))?;
+        return demand(!record.at_the_limit, || "at_the_limit: the rank was given".to_owned());
+    }
+    let most = subject.fit.max_rank().min(subject.labels.len());
+    demand(ranks.iter().all(|r| *r <= most), || format!("more than {most} meta-states, which is the most allowed"))?;
+    for beside in [rank - 1, rank + 1].into_iter().filter(|r| (1..=most).contains(r)) {
+        demand(ranks.contains(&beside), || format!("rank {beside} was not tried, and the choice rests on it"))?;
+    }
+    let at_the_limit = ranks[best] == most;
     demand(record.at_the_limit == at_the_limit, || format!("at_the_limit: should be {at_the_limit}"))
 }
 
@@ -195,7 +199,7 @@ fn wrong_record(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &
 /// By how many standard errors the next smaller rank is behind; known from the table where the rank chosen is the best.
 fn wrong_clearness(record: &ChoiceRecord, ranks: &Named, rank: usize, row: usize) -> Result<(), String> {
     let told = record.clearness_standard_errors;
-    let smaller = row.checked_sub(1);
+    let smaller = rank.checked_sub(1).and_then(|r| row_of(ranks, &r.to_string()));
     let expected = match smaller {
         None => None,
         Some(below) if record.best_rank == rank => {
@@ -250,6 +254,8 @@ fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Na
     let (summary, fit) = (&subject.result.summary, subject.fit);
     let lambda_max = summary.lambda_max.unwrap_or(f64::NAN);
     let wanted = record.rank;
+    // Without the whole path, and but for the paper's own mode, the solution published here is its only point.
+    let only = !whole && !fit.as_in_paper;
     let limit = if whole { fit.most_metastates() } else { wanted };
     let rank = |r: usize| path.number(r, "rank") as usize;
     let n = path.rows.len();
@@ -258,12 +264,15 @@ fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Na
     for r in 0..n {
         let wrong = |what: &str| format!("row {}, {what}", r + 1);
         let lambda = path.number(r, "lambda");
-        let expected = lambda_max * fit.floor.powf(r as f64 / (fit.points - 1) as f64);
+        let on_grid = lambda_max * fit.floor.powf(r as f64 / (fit.points - 1) as f64);
+        let expected = if only { summary.lambda } else { on_grid };
         demand((lambda - expected).abs() <= 1e-12 * expected, || wrong(&format!("lambda: should be {}", number(expected))))?;
         let ratio = path.number(r, "lambda_ratio");
         demand(close(ratio, lambda / lambda_max), || wrong("lambda_ratio"))?;
         demand(rank(r) >= 1 && rank(r) <= fit.most_metastates(), || wrong("rank"))?;
-        demand((r + 1 == n) == (rank(r) >= limit || r + 1 == fit.points), || wrong("rank: the path ends elsewhere"))?;
+        let ends = if only { r == 0 } else { rank(r) >= limit || r + 1 == fit.points };
+        demand((r + 1 == n) == ends, || wrong("rank: the path ends elsewhere"))?;
+        demand(!only || rank(r) == summary.rank, || wrong(&format!("rank: should be {}", summary.rank)))?;
         let (objective, fidelity, regularizer) = (path.number(r, "objective"), path.number(r, "fidelity"), path.number(r, "regularizer"));
         let sum = fidelity + lambda * regularizer;
         demand(fidelity >= 0.0 && regularizer > 0.0 && (objective - sum).abs() <= 1e-9 * sum, || {

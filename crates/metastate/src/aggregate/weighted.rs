@@ -19,17 +19,12 @@ impl Products for WeightedChain<'_> {
 
     fn times(&self, x: &Mat, out: &mut Mat) {
         self.p.apply(x, out);
-        scale_rows(out, self.weights);
+        thin::scale_rows(out, self.weights);
     }
 
     fn transposed_times(&self, y: &Mat, out: &mut Mat) {
         let mut scaled = y.clone();
-        scale_rows(&mut scaled, self.weights);
+        thin::scale_rows(&mut scaled, self.weights);
         self.p.apply_transpose(&scaled, out);
     }
-}
-
-/// Row i times `w[i]`.
-pub(crate) fn scale_rows(m: &mut Mat, w: &[f64]) {
-    thin::for_each_row_mut(m, |i, row| row.iter_mut().for_each(|x| *x *= w[i]));
 }

@@ -91,6 +91,11 @@ impl Folds {
         &self.parts[f]
     }
 
+    /// Two halves that share no transition: the folds of even and of odd number.
+    pub fn halves(&self) -> Result<(Csr, Csr)> {
+        Ok((sum(self.parts.iter().step_by(2))?, sum(self.parts.iter().skip(1).step_by(2))?))
+    }
+
     /// All the others.
     pub fn training(&self, f: usize) -> Result<Csr> {
         sum(self.parts.iter().enumerate().filter(|(g, _)| *g != f).map(|(_, part)| part))

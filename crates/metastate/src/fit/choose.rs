@@ -1,4 +1,5 @@
-//! Rank, prior and lambda from the data: the rank by held-out likelihood (or as given), then the path down to the first lambda that reaches it.
+//! Rank, prior and lambda from the data: the rank by held-out likelihood (or as given), then the smallest lambda at which no further meta-state pays. Where the whole path is asked for, or
+//! the paper's own mode, lambda is the first on the path that reaches the rank.
 
 use super::data::{Data, Parts};
 use super::observe::{FitObserver, OnPath, Stage, Unfinished};
@@ -6,9 +7,10 @@ use super::options::{FitOptions, Rank};
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 use crate::solve::path::{FoldPaths, LambdaPoint, first_with_rank, lambda_grid, solve_point};
+use crate::solve::refit::SpectralFits;
 use crate::solve::score::Smoothing;
 use crate::solve::select::{Choice, SelectSettings, select_at, select_watched};
-use crate::solve::{Control, Effort, Factors, Problem, Settings, Start, StopRule};
+use crate::solve::{Control, Effort, Factors, Problem, Settings, Solution, Start, StopRule, lambda_of_rank};
 
 /// The path is solved to this gap (or to the one asked for, down to [`LEAST_PATH_GAP`]) and this KKT residual; the chosen point in full afterwards.
 const PATH_GAP: f64 = 1e-2;
@@ -24,9 +26,9 @@ pub struct Chosen {
     pub choice: Choice,
     /// lambda.
     pub lambda: f64,
-    /// The points of the path, from the largest lambda down.
+    /// The points of the path, from the largest lambda down; only the chosen one where the path was not asked for.
     pub points: Vec<LambdaPoint>,
-    /// The number of the point whose lambda was chosen. Its rank is lower than the chosen one where no lambda of the path gives that.
+    /// The number of the point whose lambda was chosen. Its rank is lower than the chosen one where no lambda was found that gives that.
     pub at: usize,
     /// What was chosen and why, in one sentence.
     pub sentence: String,
@@ -36,6 +38,25 @@ pub struct Chosen {
     pub folds: usize,
     /// The settings of the solve at the lambda chosen.
     pub(super) settings: Settings,
+    /// The spectral start at the chosen rank, where it was made on the way.
+    pub(super) near: Option<Factors>,
+}
+
+impl Chosen {
+    /// Told of the solve at the lambda chosen: where there is no path, that is its only point, and the sentence says what it gave.
+    pub(super) fn solved(&mut self, solution: &Solution, lambda_max: f64) {
+        if !self.points.is_empty() {
+            return;
+        }
+        self.points.push(LambdaPoint::new(solution, lambda_max, None, MOST_STATES_WITH_ZONES));
+        let (lambda, wanted) = (self.lambda, self.choice.rank);
+        let how = match solution.rank() {
+            r if r < wanted => format!("lambda {lambda:.4e} gives {r} of them, so only a refit has that many"),
+            _ if wanted == 1 => format!("lambda {lambda:.4e} is the smallest at which one is best"),
+            _ => format!("lambda {lambda:.4e} is the smallest found that gives no more"),
+        };
+        self.sentence = format!("{}: {how}.", self.choice.sentence().trim_end_matches('.'));
+    }
 }
 
 /// The data in parts, or why there are none.
@@ -53,7 +74,7 @@ pub(super) fn select_settings(options: &FitOptions) -> SelectSettings {
     }
 }
 
-/// Chooses. With the whole path asked for, all its points are solved, on the folds too; otherwise only down to the chosen rank.
+/// Chooses.
 pub(super) fn choose(
     data: &Data,
     options: &FitOptions,
@@ -68,8 +89,51 @@ pub(super) fn choose(
     observer.chosen(&choice);
 
     observer.stage(Stage::Path);
+    match options.path.whole || options.as_in_paper {
+        true => on_path(data, options, lambda_max, choice, &folds, unfinished, observer),
+        false => of_rank(data, options, lambda_max, choice, &folds, observer),
+    }
+}
+
+/// The smallest lambda at which no further meta-state pays.
+fn of_rank(
+    data: &Data,
+    options: &FitOptions,
+    lambda_max: f64,
+    choice: Choice,
+    folds: &Folds,
+    observer: &mut dyn FitObserver,
+) -> Result<Chosen> {
+    let (chain, parts) = (data.chain(), parts(data, lambda_max)?);
+    let near = SpectralFits::new(parts.counts().clone(), options.seed)?.near(choice.rank)?;
+    go_on(observer)?;
+    let (lambda, start) = match near.rank() {
+        1 => (lambda_max, near.clone()),
+        _ => {
+            let found =
+                lambda_of_rank(chain.p(), chain.weights(), &near, lambda_max, options.seed, &mut || observer.look() == Control::Continue)?;
+            (found.lambda, found.factors)
+        }
+    };
+    // The rank that the data supports, no more: the certified gap says what that costs.
+    let most = choice.rank.min(options.most());
+    let settings = Settings { max_rank: most, start_rank: None, start: Start::Given(Box::new(start)), ..options.solver.clone() };
+    let (folds_are, folds) = (parts.how(), folds.len());
+    Ok(Chosen { choice, lambda, points: Vec::new(), at: 0, sentence: String::new(), folds_are, folds, settings, near: Some(near) })
+}
+
+/// The largest lambda of the path that gives the rank.
+fn on_path(
+    data: &Data,
+    options: &FitOptions,
+    lambda_max: f64,
+    choice: Choice,
+    folds: &Folds,
+    unfinished: &mut Unfinished,
+    observer: &mut dyn FitObserver,
+) -> Result<Chosen> {
     let run = PathRun { data, options, lambda_max, settings: path_settings(options, choice.rank), rank: choice.rank };
-    let mut fold_paths = if options.path.whole { Some(FoldPaths::new(&folds, data.chain().weights())?) } else { None };
+    let mut fold_paths = if options.path.whole { Some(FoldPaths::new(folds, data.chain().weights())?) } else { None };
     let start = run.solve(unfinished, fold_paths.as_mut(), observer)?;
     let points = std::mem::take(&mut unfinished.points);
 
@@ -82,11 +146,11 @@ pub(super) fn choose(
         format!("no lambda of the path gives it; {lambda:.4e}, the smallest, gives {}, so only a refit has that many", points[at].rank)
     };
     let sentence = format!("{}: {how}.", choice.sentence().trim_end_matches('.'));
-    // The rank that the data supports, no more: the certified gap says what that costs.
     let most = choice.rank.min(options.most());
     let start = start.filter(|x| x.rank() <= most).map_or(options.solver.start.clone(), |x| Start::Given(Box::new(x)));
     let settings = Settings { max_rank: most, start_rank: None, start, ..options.solver.clone() };
-    Ok(Chosen { choice, lambda, points, at, sentence, folds_are: parts.how(), folds: folds.len(), settings })
+    let (folds_are, folds) = (parts(data, lambda_max)?.how(), folds.len());
+    Ok(Chosen { choice, lambda, points, at, sentence, folds_are, folds, settings, near: None })
 }
 
 /// Rank and prior on the folds; every attempt is kept.

@@ -2,7 +2,7 @@
 //!
 //! 1. `lambda_max`, above which one meta-state is best.
 //! 2. The rank and the prior, on transitions that were held out (or the rank as given): `choose`.
-//! 3. lambda, the largest on a path from `lambda_max` down whose solution has that rank.
+//! 3. lambda, the smallest at which no further meta-state pays (or the largest on the whole path whose solution has that rank).
 //! 4. The penalised problem at that lambda, solved and proven.
 //! 5. The same rank once more without the penalty, by likelihood: `refit`; with intervals where they are asked for.
 //! 6. The one zone of each state, and what flows between zones.
@@ -59,7 +59,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     }
     choose::go_on(observer)?;
 
-    let chosen = match options.lambda {
+    let mut chosen = match options.lambda {
         Lambda::Chosen => Some(choose::choose(data, options, lambda_max, &mut unfinished, observer)?),
         Lambda::Given(_) | Lambda::Ratio(_) => None,
     };
@@ -77,6 +77,9 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
         None => solve::solve(&problem, settings, observer)?,
     };
     choose::go_on(observer)?;
+    if let Some(chosen) = &mut chosen {
+        chosen.solved(&solution, lambda_max);
+    }
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
     solution.factors.order_by_mass(chain.xi());
 

@@ -7,7 +7,9 @@ use super::options::{FitOptions, RefitKind};
 use crate::aggregate::latent::timescale_intervals;
 use crate::error::{Error, Result};
 use crate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
-use crate::solve::refit::{BestRefit, LeastSquares, LikelihoodSettings, Observed, SpectralFits, least_squares, likelihood_best_start};
+use crate::solve::refit::{
+    BestRefit, LeastSquares, LikelihoodSettings, Observed, SpectralFits, Starts, least_squares, likelihood_best_start,
+};
 use crate::solve::select::select_prior;
 use crate::solve::{Control, Factors, Problem, Solution};
 
@@ -75,7 +77,7 @@ pub(super) fn refit(
             let problem = Problem::new(data.chain().p(), data.chain().weights(), solution.lambda)?;
             let start = match rank == solution.rank() {
                 true => solution.factors.clone(),
-                false => SpectralFits::new(parts(data, lambda_max)?.counts().clone(), rank, options.seed)?.start(rank)?,
+                false => SpectralFits::new(parts(data, lambda_max)?.counts().clone(), options.seed)?.start(rank)?,
             };
             Ok(Some(Refit::LeastSquares(least_squares(&problem, &start, LEAST_SQUARES.0, LEAST_SQUARES.1))))
         }
@@ -91,7 +93,8 @@ pub(super) fn refit(
             let (transitions, unit) = data.transitions()?;
             let observed = Observed::new(transitions)?;
             let settings = LikelihoodSettings { prior: prior * unit, ..LikelihoodSettings::default() };
-            let best = likelihood_best_start(&observed, &solution.factors, rank, &settings, options.seed, |passes, value| {
+            let starts = Starts { spectral: chosen.and_then(|c| c.near.clone()), ..Starts::new(&solution.factors, rank, options.seed) };
+            let best = likelihood_best_start(&observed, starts, &settings, |passes, value| {
                 observer.pass(passes, value);
                 observer.look() == Control::Continue
             })?;

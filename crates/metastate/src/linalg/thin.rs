@@ -68,6 +68,11 @@ pub fn for_each_row_mut(m: &mut Mat, f: impl Fn(usize, &mut [f64]) + Sync) {
     });
 }
 
+/// Row i times `w[i]`.
+pub fn scale_rows(m: &mut Mat, w: &[f64]) {
+    for_each_row_mut(m, |i, row| row.iter_mut().for_each(|x| *x *= w[i]));
+}
+
 /// `<a, b>` in four interleaved sums.
 #[inline]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {

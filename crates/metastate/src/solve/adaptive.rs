@@ -309,12 +309,13 @@ impl<'a> Run<'a> {
     }
 
     /// Whether more sweeps at this rank are not worth their time: see the constants. A polish that has not reached the
-    /// wanted gap goes on to the KKT tolerance.
+    /// wanted gap goes on to the KKT tolerance, but for one at the rank limit, which cannot reach it.
     fn stalled(&self) -> bool {
         let values = &self.state.values;
         let Some(then) = values.len().checked_sub(1 + STALL_WINDOW).map(|at| values[at]) else { return false };
         let (gained, open) = (then - self.value, (self.value - self.state.bound.guess()).max(0.0));
-        let share = match (self.state.polishing, self.gap_reached()) {
+        let no_more = self.gap_reached() || self.state.factors.rank() >= self.settings.max_rank;
+        let share = match (self.state.polishing, no_more) {
             (false, _) => SLOW_WHILE_GROWING,
             (true, true) => SLOW_WHILE_POLISHING,
             (true, false) => 0.0,

@@ -62,20 +62,29 @@ pub fn rank_one(problem: &Problem) -> Factors {
 ///
 /// `m(lambda) = max u^T (mu 1^T - grad g) v` at the rank-one solution is at least lambda (the solution's own pair reaches it) and
 /// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
-/// it, the climb slows down before it is there: the rest of the way is bracketed, with a thorough search at every step.
+/// it, the climb slows down: its steps are extrapolated ([`further`]), and with few states the rest of the way is bracketed, with a thorough search at every step.
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
     let at = |lambda: f64, from: From| -> Result<(f64, Mat)> { Ok(best_pair(&Problem::new(p, weights, lambda)?, from, seed)) };
     // Far below every lambda that matters, and far above numbers whose squares vanish.
     let mut low = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
     let dear = p.nonzeros() > DEAR;
     let (mut best, mut starts) = at(low, if dear { From::Random } else { From::Everywhere })?;
+    // The step before, and a lambda at which no pair was found that pays.
+    let (mut before, mut high) = (None, f64::INFINITY);
     for _ in 0..ROUNDS {
-        if best <= low * (1.0 + PRECISION) {
+        if best <= low * (1.0 + PRECISION) || high <= best * (1.0 + PRECISION) {
             break;
         }
-        low = best;
-        (best, starts) = at(low, From::These(&starts))?;
+        let next = further(before, (low, best)).min((best * high).sqrt()).max(best);
+        let (found, directions) = at(next, From::These(&starts))?;
+        if found > next * (1.0 + DETECTED) {
+            before = Some((low, best));
+            (low, best, starts) = (next, found, directions);
+        } else {
+            high = next;
+        }
     }
+    low = best;
     for _ in 0..CONFIRMATIONS {
         let (best, found) = at(low, if dear { From::Near(&starts) } else { From::Everywhere })?;
         starts = found;
@@ -101,6 +110,16 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
         low = high;
     }
     Ok(low)
+}
+
+/// The next lambda to try after `(lambda, m)`. Where m touches lambda, `m - lambda` falls like a square, its root like a line: the line through the last two steps says where it
+/// ends, and spares a hundred steps each shorter than the one before. Where m crosses lambda that is too far, which the search there tells.
+fn further(before: Option<(f64, f64)>, now: (f64, f64)) -> f64 {
+    let root = |(lambda, m): (f64, f64)| (m - lambda).max(0.0).sqrt();
+    match before {
+        Some(before) if root(before) > root(now) => now.0 + root(now) * (now.0 - before.0) / (root(before) - root(now)),
+        _ => now.1,
+    }
 }
 
 /// Where a search for a pair starts.

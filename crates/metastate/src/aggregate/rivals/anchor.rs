@@ -3,9 +3,9 @@
 
 use super::{RivalSettings, Training};
 use crate::aggregate::clusters::{KMeans, kmeans};
-use crate::aggregate::weighted::scale_rows;
 use crate::error::Result;
 use crate::linalg::singular::{Products, TruncatedSvd, truncated_svd};
+use crate::linalg::thin::scale_rows;
 use crate::linalg::{Mat, Operator, small, thin};
 use crate::solve::Factors;
 use crate::solve::local::project_rows;

@@ -2,7 +2,7 @@
 
 use super::Training;
 use crate::aggregate::clusters::Partition;
-use crate::aggregate::weighted::scale_rows;
+use crate::linalg::thin::scale_rows;
 use crate::linalg::{Mat, thin};
 use crate::solve::Factors;
 

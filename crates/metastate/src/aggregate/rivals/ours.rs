@@ -4,7 +4,7 @@ use super::{RivalSettings, Training};
 use crate::error::{Error, Result};
 use crate::linalg::thin;
 use crate::solve::local::{Fast, LocalSolver};
-use crate::solve::refit::{least_squares, likelihood_best_start};
+use crate::solve::refit::{Starts, least_squares, likelihood_best_start};
 use crate::solve::{Factors, Problem, start};
 
 /// When five sweeps lower F by less than this share, it ends.
@@ -50,7 +50,9 @@ pub fn least_squares_refit(training: &Training, settings: &RivalSettings) -> Res
 /// The penalty dropped, likelihood with a prior; from the penalised solution and from the spectral start, the better of the two.
 pub fn likelihood_refit(training: &Training, settings: &RivalSettings) -> Result<Factors> {
     let start = penalised(training, settings)?;
-    Ok(likelihood_best_start(training.observed(), &start, start.rank(), &settings.likelihood, settings.seed, |_, _| true)?.fit.factors)
+    Ok(likelihood_best_start(training.observed(), Starts::new(&start, start.rank(), settings.seed), &settings.likelihood, |_, _| true)?
+        .fit
+        .factors)
 }
 
 /// Shares of lambda_max that are tried, from above. Larger ones leave little of the columns: on taxi trips the fit at 0.3 was worse

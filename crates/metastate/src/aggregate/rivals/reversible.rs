@@ -3,9 +3,9 @@
 //! start of PCCA+). The last optimisation of PCCA+ is not done.
 
 use super::{RivalSettings, Training, lumped};
-use crate::aggregate::weighted::scale_rows;
 use crate::error::Result;
 use crate::linalg::singular::{Products, TruncatedSvd, truncated_svd};
+use crate::linalg::thin::scale_rows;
 use crate::linalg::{Csr, Mat, Operator, SparseOperator, small, thin};
 use crate::solve::Factors;
 

@@ -2,7 +2,7 @@
 
 use super::{RivalSettings, Training};
 use crate::aggregate::clusters::{KMeans, Partition, kmeans};
-use crate::aggregate::weighted::{WeightedChain, scale_rows};
+use crate::aggregate::weighted::WeightedChain;
 use crate::error::Result;
 use crate::linalg::singular::{Svd, TruncatedSvd, truncated_svd};
 use crate::linalg::{Mat, Operator, thin};
@@ -17,7 +17,7 @@ pub(super) fn svd(training: &Training, rank: usize, seed: u64) -> Svd {
 fn unweighted_left(weights: &[f64], svd: &Svd) -> Mat {
     let inverse: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
     let mut left = svd.left.clone();
-    scale_rows(&mut left, &inverse);
+    thin::scale_rows(&mut left, &inverse);
     left
 }
 

@@ -4,6 +4,8 @@
 //! no meta-state while two share a true one, and the likelihood climbs a poor maximum from there. With a few meta-states more than wanted
 //! none of the true ones is missing; so the start has them, and the most alike are merged one by one, a few passes between.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::merge::merge_nearest;
 use super::{LeastSquares, Likelihood, LikelihoodSettings, Observed, least_squares, likelihood};
 use crate::error::Result;
@@ -21,7 +23,13 @@ const SPARE: usize = 3;
 /// Passes of the likelihood before each merger, and their prior.
 const BETWEEN_MERGERS: LikelihoodSettings = LikelihoodSettings { prior: 3.0, max_passes: 6, tolerance: 1e-7, accelerate: true };
 
-/// Counts with the leading directions of their transition matrix, from which fits of any rank up to a limit start.
+/// Bases are made for so many ranks at a time,
+const RANKS_A_BASIS: usize = 8;
+/// and so many are kept.
+const KEPT_BASES: usize = 2;
+
+/// Counts with the leading directions of their transition matrix, from which fits of any rank start. Directions are found when a rank asks for them; what a rank gets does not
+/// depend on which others were asked for before.
 ///
 /// P itself is not kept: its values are two divisions an entry away from the counts, least squares go over them dozens of times, and a
 /// search over ranks holds one of these for every fold.
@@ -30,20 +38,20 @@ pub struct SpectralFits {
     observed: Observed,
     /// `sqrt(n_i / n)`: each transition weighs the same, so the noise of all rows is alike.
     weights: Vec<f64>,
-    basis: Relaxation,
+    seed: u64,
+    /// The last bases that were made, each with the highest rank that it serves.
+    bases: Mutex<Vec<(usize, Arc<Relaxation>)>>,
 }
 
 impl SpectralFits {
-    /// Prepares fits of rank up to `max_rank`.
-    pub fn new(counts: Csr, max_rank: usize, seed: u64) -> Result<Self> {
-        SpectralFits::of_observed(Observed::new(counts)?, max_rank, seed)
+    /// Prepares fits to these counts.
+    pub fn new(counts: Csr, seed: u64) -> Result<Self> {
+        Ok(SpectralFits::of_observed(Observed::new(counts)?, seed))
     }
 
     /// The same from counts that are there by rows and by columns already.
-    pub(crate) fn of_observed(observed: Observed, max_rank: usize, seed: u64) -> Result<Self> {
-        let weights = weights(&observed);
-        let basis = start::spectral_basis(&Problem::new(&observed.transition_matrix()?, &weights, 1.0)?, max_rank, seed);
-        Ok(SpectralFits { observed, weights, basis })
+    pub(crate) fn of_observed(observed: Observed, seed: u64) -> Self {
+        SpectralFits { weights: weights(&observed), observed, seed, bases: Mutex::default() }
     }
 
     /// The counts.
@@ -51,26 +59,47 @@ impl SpectralFits {
         &self.observed
     }
 
-    /// Singular values of `Xi^(1/2) P` as the basis found them: what the ranks have to offer.
-    pub fn spectrum(&self) -> &[f64] {
-        &self.basis.spectrum
+    /// The leading directions for fits of this rank.
+    fn basis(&self, rank: usize) -> Result<Arc<Relaxation>> {
+        let limit = rank.next_multiple_of(RANKS_A_BASIS);
+        let bases = || self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = bases().iter().find(|b| b.0 == limit) {
+            return Ok(Arc::clone(known));
+        }
+        let p = self.observed.transition_matrix()?;
+        let made = Arc::new(start::spectral_basis(&Problem::new(&p, &self.weights, 1.0)?, limit, self.seed));
+        let mut bases = bases();
+        if bases.len() == KEPT_BASES {
+            bases.remove(0);
+        }
+        bases.push((limit, Arc::clone(&made)));
+        Ok(made)
     }
 
     /// The start of this rank; with fewer columns where the data has fewer directions.
     pub fn start(&self, rank: usize) -> Result<Factors> {
+        self.cut(rank, rank)
+    }
+
+    /// The start of `columns` columns, cut from the basis of a rank.
+    fn cut(&self, columns: usize, rank: usize) -> Result<Factors> {
         let d = self.observed.states();
         let one = || Factors { u: Mat::from_fn(d, 1, |_, _| 1.0), v: Mat::from_fn(d, 1, |j, _| self.observed.marginal()[j]) };
-        if rank <= 1 {
+        if columns <= 1 {
             return Ok(one());
         }
-        Ok(start::spectral(&self.basis, rank).unwrap_or_else(one))
+        Ok(start::spectral(&*self.basis(rank)?, columns).unwrap_or_else(one))
     }
 
     /// Least squares from the spectral start.
     pub fn least_squares(&self, rank: usize, tolerance: f64, max_sweeps: usize) -> Result<LeastSquares> {
+        self.least_squares_from(&self.start(rank)?, tolerance, max_sweeps)
+    }
+
+    fn least_squares_from(&self, start: &Factors, tolerance: f64, max_sweeps: usize) -> Result<LeastSquares> {
         let p = self.observed.transition_matrix()?;
         let problem = Problem::new(&p, &self.weights, 1.0)?;
-        Ok(least_squares(&problem, &self.start(rank)?, tolerance, max_sweeps))
+        Ok(least_squares(&problem, start, tolerance, max_sweeps))
     }
 
     /// The start of the likelihood: least squares with a few meta-states too many, not to the end, then mergers.
@@ -78,7 +107,8 @@ impl SpectralFits {
         if rank <= 1 {
             return self.start(rank);
         }
-        let mut x = self.least_squares(rank + SPARE, NEAR.0, NEAR.1)?.factors;
+        // The basis of the rank carries a few directions more than its rank.
+        let mut x = self.least_squares_from(&self.cut(rank + SPARE, rank)?, NEAR.0, NEAR.1)?.factors;
         while x.rank() > rank {
             x = likelihood(&self.observed, &x, &BETWEEN_MERGERS)?.factors;
             merge_nearest(&mut x, self.observed.departure_shares());

@@ -7,7 +7,7 @@ use crate::solve::problem::Factors;
 
 /// Merges the pair (j, k) that costs the least likelihood when each state keeps its membership: with masses `m = U^T share` and the
 /// mean law `v = (m_j v_j + m_k v_k) / (m_j + m_k)`, that is `m_j KL(v_j | v) + m_k KL(v_k | v)`. A single meta-state stays as it is.
-pub(super) fn merge_nearest(x: &mut Factors, share: &[f64]) {
+pub(crate) fn merge_nearest(x: &mut Factors, share: &[f64]) {
     let s = x.rank();
     if s < 2 {
         return;

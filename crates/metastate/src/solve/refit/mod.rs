@@ -12,5 +12,6 @@ mod starts;
 pub use at_rank::SpectralFits;
 pub use least_squares::{LeastSquares, least_squares};
 pub use likelihood::{Likelihood, LikelihoodSettings, likelihood, likelihood_watched};
+pub(crate) use merge::merge_nearest;
 pub use observed::{Observed, marginal_law};
-pub use starts::{BestRefit, RefitStart, Tried, likelihood_best_start};
+pub use starts::{BestRefit, RefitStart, Starts, Tried, likelihood_best_start};

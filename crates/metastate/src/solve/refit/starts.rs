@@ -46,20 +46,40 @@ pub struct BestRefit {
     pub tried: Vec<Tried>,
 }
 
-/// Refits at this rank from both starts. `watch(passes, L / n)` is told of every pass of each and may end that one by returning false.
+/// Where a refit may start.
+#[derive(Debug, Clone)]
+pub struct Starts<'a> {
+    /// The rank wanted.
+    pub rank: usize,
+    /// Factors that are known; no start where they have another rank.
+    pub given: &'a Factors,
+    /// The spectral start at that rank; made where it is not known.
+    pub spectral: Option<Factors>,
+    /// Seed of the spectral start.
+    pub seed: u64,
+}
+
+impl<'a> Starts<'a> {
+    /// These factors, and the spectral start of this rank.
+    pub fn new(given: &'a Factors, rank: usize, seed: u64) -> Self {
+        Starts { rank, given, spectral: None, seed }
+    }
+}
+
+/// Refits from both starts. `watch(passes, L / n)` is told of every pass of each and may end that one by returning false.
 pub fn likelihood_best_start(
     observed: &Observed,
-    given: &Factors,
-    rank: usize,
+    starts: Starts,
     settings: &LikelihoodSettings,
-    seed: u64,
     mut watch: impl FnMut(usize, f64) -> bool,
 ) -> Result<BestRefit> {
+    let Starts { rank, given, spectral, seed } = starts;
     let is_a_start = given.rank() == rank;
-    let spectral = match rank {
+    let spectral = match (spectral, rank) {
         // One law for all: there is nothing else to start from.
-        0 | 1 if is_a_start => None,
-        _ => Some(SpectralFits::of_observed(observed.clone(), rank, seed)?.near(rank)?),
+        (_, 0 | 1) if is_a_start => None,
+        (Some(known), _) => Some(known),
+        (None, _) => Some(SpectralFits::of_observed(observed.clone(), seed).near(rank)?),
     };
     let starts = [
         // Data with fewer directions than wanted have no such start.

@@ -1,7 +1,8 @@
 //! How many meta-states, and how strong a prior: chosen by the likelihood of held-out transitions. No truth is used.
 //!
 //! For each rank, and each fold held out in turn: spectral start, least squares and likelihood refit on the other folds, score on this
-//! one. A first look with few passes on some folds finds about where the best rank lies, and the ranks there are fitted with care.
+//! one. Where the spectrum of the counts has an edge (`edge`) the rank lies there; else a first look with few passes on some folds at ranks 1, 2, 4, 8 and so on finds about where.
+//! The ranks there are fitted with care.
 //!
 //! Folds differ from each other far more than models do on one fold, so models are compared fold by fold: rank r is *behind* the best by the
 //! mean of its differences, with the standard error of that mean. The smallest rank that is behind by no more than one standard error is
@@ -10,12 +11,14 @@
 //! The best of many scores is partly the luckiest, so what is reported is less: the mean over the folds of what the best model *of each fold* is ahead of the best model of all
 //! is taken off (Tibshirani and Tibshirani 2009). It costs no further fit.
 
+mod edge;
 mod held_out;
 mod search;
 
+use edge::edge;
 pub use held_out::{Attempt, HeldOut};
 use held_out::{best, first_within_one_error, selection_bias};
-use search::{Care, RankSearch, Stop};
+use search::{Found, Origin, RankSearch, Stop};
 
 use super::score::{Model, Smoothing};
 use super::settings::MAX_RANK;
@@ -27,9 +30,7 @@ use crate::error::{Error, Result};
 pub struct SelectSettings {
     /// Ranks are tried up to this one.
     pub max_rank: usize,
-    /// Ranks tried beyond the best before the search ends.
-    pub patience: usize,
-    /// Passes of the likelihood at each rank that is fitted with care, up to ten times as many where it still gains;
+    /// Passes of the likelihood at a rank that is fitted with care from its own start, up to ten times as many where it still gains;
     /// a third in the first look.
     pub passes: usize,
     /// Strength of the prior in the first look, and where the search of the best one begins.
@@ -46,7 +47,6 @@ impl Default for SelectSettings {
     fn default() -> Self {
         SelectSettings {
             max_rank: MAX_RANK,
-            patience: 3,
             passes: 30,
             first_prior: 5.0,
             priors: vec![0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0],
@@ -67,7 +67,7 @@ pub struct Choice {
     pub chosen: Attempt,
     /// The rank with the best mean score.
     pub best_rank: usize,
-    /// All ranks tried, ascending; in large data those far from the chosen one by a first look, with the first prior.
+    /// All ranks tried, ascending; those far from the chosen one by a first look, with the first prior.
     pub ranks: Vec<Attempt>,
     /// Strengths tried at the chosen rank.
     pub priors: Vec<Attempt>,
@@ -75,7 +75,9 @@ pub struct Choice {
     pub independent: HeldOut,
     /// The empirical P with as many pseudo-counts a state as served it best.
     pub empirical: (f64, HeldOut),
-    /// Whether the search ended because no higher rank was allowed.
+    /// The rank at which the spectrum of the counts has an edge, where it has one.
+    pub edge: Option<usize>,
+    /// Whether the best rank is the highest that was allowed.
     pub at_the_limit: bool,
     /// Whether the rank was given: only its prior was chosen, and no other rank was tried.
     pub given: bool,
@@ -167,12 +169,12 @@ impl Choice {
     }
 }
 
-/// Ranks below the first look's choice that are fitted with care, too.
-const ROOM_BELOW: usize = 1;
-/// With fewer pairs all ranks are: it takes seconds, and people look at the curve.
-const MANY_PAIRS: usize = 500_000;
-/// Standard errors by which a rank fitted with care is behind when the first look need not be confirmed at higher ones.
+/// Ranks that a first look climbs by.
+const LADDER: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// Standard errors by which the last rank is behind when the first look goes no higher.
 const CLEAR: f64 = 5.0;
+/// Between two ranks closer than this share of the larger a first look does not tell which is better.
+const CLOSE: f64 = 0.1;
 
 /// Chooses rank and prior.
 pub fn select(folds: &Folds, settings: &SelectSettings) -> Result<Choice> {
@@ -188,20 +190,15 @@ pub fn select_at(
     watch: &mut dyn FnMut(&[Attempt]) -> bool,
 ) -> Result<Option<Choice>> {
     check(settings)?;
-    match choose_at(&mut RankSearch::new(folds, rank, settings, tried, watch)?, rank, settings) {
-        Ok(choice) => Ok(Some(choice)),
-        Err(Stop::Ended) => Ok(None),
-        Err(Stop::Failed(error)) => Err(error),
-    }
+    finished(choose_at(&mut RankSearch::new(folds, settings, tried, watch), rank, settings))
 }
 
-fn choose_at(search: &mut RankSearch, rank: usize, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
+fn choose_at(search: &mut RankSearch, rank: usize, settings: &SelectSettings) -> Found<Choice> {
     let priors = search.climb_priors(rank, settings.first_prior)?;
-    let prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
+    let chosen = best(&priors).cloned().ok_or(Error::Empty { what: "the list of priors" })?;
     let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
-    let chosen = search.attempt(rank, prior, Care::Ready)?;
-    let ranks = vec![chosen.clone()];
-    Ok(Choice { rank, prior, chosen, best_rank: rank, ranks, priors, independent, empirical, at_the_limit: false, given: true })
+    let (prior, ranks) = (chosen.prior, vec![chosen.clone()]);
+    Ok(Choice { rank, prior, chosen, best_rank: rank, ranks, priors, independent, empirical, edge: None, at_the_limit: false, given: true })
 }
 
 /// Chooses rank and prior as [`select`] does, going on from what an earlier search on the same folds with the same settings has tried. `watch` is told of all attempts after each new one, and
@@ -214,78 +211,127 @@ pub fn select_watched(
 ) -> Result<Option<Choice>> {
     check(settings)?;
     let max_rank = settings.max_rank.min(folds.whole().rows());
-    let whole_curve = folds.whole().nonzeros() < MANY_PAIRS;
-    match choose(&mut RankSearch::new(folds, max_rank, settings, tried, watch)?, max_rank, whole_curve, settings) {
+    let edge = edge(folds, max_rank, settings.seed)?;
+    finished(choose(&mut RankSearch::new(folds, settings, tried, watch), max_rank, edge, settings))
+}
+
+fn finished<T>(found: Found<T>) -> Result<Option<T>> {
+    match found {
         Ok(choice) => Ok(Some(choice)),
         Err(Stop::Ended) => Ok(None),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
 
-/// A first look at all ranks, the prior at the best of them, then with that prior and with care the ranks about it.
-fn choose(search: &mut RankSearch, max_rank: usize, whole_curve: bool, settings: &SelectSettings) -> std::result::Result<Choice, Stop> {
-    // So many ranks in a row were no better than the best before.
-    let patient = |tried: &[Attempt], best: &Attempt| tried.last().is_some_and(|last| last.rank >= best.rank + settings.patience);
-    let clearly_behind = |tried: &[Attempt], best: &Attempt| {
-        let (behind, error) = tried.last().map_or((0.0, 0.0), |last| last.held_out.behind(&best.held_out));
-        behind > CLEAR * error
+/// About where the rank lies: at the edge of the spectrum, or by a first look. The prior there, and with that prior and with care the ranks about it.
+fn choose(search: &mut RankSearch, max_rank: usize, edge: Option<usize>, settings: &SelectSettings) -> Found<Choice> {
+    let centre = match edge {
+        Some(rank) => rank,
+        None => first_look(search, max_rank)?,
     };
-    let (mut ranks, _) = search.ranks_upwards(settings.first_prior, Care::Rough, 1..=max_rank, patient)?;
-    let before = first_within_one_error(&ranks).map_or(1, |a| a.rank);
     // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
-    let mut priors = search.climb_priors(before.max(2).min(max_rank), settings.first_prior)?;
+    let mut priors = search.climb_priors(centre.max(2).min(max_rank), settings.first_prior)?;
     let mut prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
-    // From a little below the first look's choice, and further down while the lowest of them is the one chosen.
-    let mut lowest = before.saturating_sub(ROOM_BELOW).max(1);
-    let enough = |tried: &[Attempt], best: &Attempt| patient(tried, best) || (!whole_curve && clearly_behind(tried, best));
-    let (with_care, at_the_limit) = search.ranks_upwards(prior, Care::Ready, lowest..=max_rank, enough)?;
-    let highest = lowest - 1 + with_care.len();
-    let above = ranks.split_off(highest.min(ranks.len()));
-    ranks.truncate(lowest - 1);
-    ranks.extend(with_care);
-    if whole_curve {
-        ranks[..lowest - 1].iter_mut().try_for_each(|r| search.attempt(r.rank, prior, Care::Ready).map(|a| *r = a))?;
-        lowest = 1;
-    }
-    let (rank, best_rank) = loop {
-        let compared = &ranks[lowest - 1..];
-        let rank = first_within_one_error(compared).map_or(before, |a| a.rank);
-        let best_rank = best(compared).map_or(before, |a| a.rank);
-        if rank > lowest || lowest == 1 {
-            break (rank, best_rank);
-        }
-        lowest -= 1;
-        ranks[lowest - 1] = search.attempt(lowest, prior, Care::Ready)?;
-    };
-    if rank != before {
+    let compared = around(search, centre, prior, max_rank, edge.is_some())?;
+    let careful: Vec<Attempt> = compared.iter().filter(|a| !a.first_look).cloned().collect();
+    let rank = first_within_one_error(&careful).map_or(centre, |a| a.rank);
+    let best_rank = best(&careful).map_or(centre, |a| a.rank);
+    if rank != centre {
         priors = search.climb_priors(rank, prior)?;
         prior = best(&priors).map_or(prior, |a| a.prior);
     }
-    if !whole_curve {
-        ranks.extend(above);
-    }
+    let looked_at = search.attempts().iter().filter(|a| a.first_look && compared.iter().all(|c| c.rank != a.rank));
+    let mut ranks: Vec<Attempt> = looked_at.chain(&compared).cloned().collect();
+    ranks.sort_by_key(|a| a.rank);
     let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
     // Known already, whether or not the prior was chosen anew after the rank had moved.
-    let chosen = search.attempt(rank, prior, Care::Ready)?;
-    Ok(Choice { rank, prior, chosen, best_rank, ranks, priors, independent, empirical, at_the_limit, given: false })
+    let chosen = search.careful(rank, prior, Origin::Spectral, None)?;
+    let at_the_limit = best_rank == max_rank;
+    Ok(Choice { rank, prior, chosen, best_rank, ranks, priors, independent, empirical, edge, at_the_limit, given: false })
+}
+
+/// A first look at ranks 1, 2, 4, 8 and so on, then closer and closer to the best of them: the curve over ranks has one maximum. Hands back the smallest rank that is as good as the best,
+/// as far as a first look can tell.
+fn first_look(search: &mut RankSearch, max_rank: usize) -> Found<usize> {
+    let mut tried: Vec<Attempt> = Vec::new();
+    for rank in LADDER.into_iter().filter(|r| *r < max_rank).chain([max_rank]) {
+        tried.push(search.first_look(rank)?);
+        if best(&tried).is_some_and(|best| beyond(&tried, best)) {
+            break;
+        }
+    }
+    // The best lies between the neighbours of the best so far.
+    while let Some(between) = best(&tried).and_then(|b| widest_gap_beside(&tried, b.rank)) {
+        let at = tried.partition_point(|a| a.rank < between);
+        tried.insert(at, search.first_look(between)?);
+    }
+    // The smallest that is within one standard error lies between the first of them that is and the one before it.
+    while let Some(k) = first_within_one_error(&tried).and_then(|a| tried.iter().position(|t| t.rank == a.rank)).filter(|k| *k > 0) {
+        let Some(between) = middle(tried[k - 1].rank, tried[k].rank) else { break };
+        tried.insert(k, search.first_look(between)?);
+    }
+    Ok(first_within_one_error(&tried).map_or(1, |a| a.rank))
+}
+
+/// Whether the last rank is clearly behind the best, or the last two are behind it.
+fn beyond(tried: &[Attempt], best: &Attempt) -> bool {
+    let (behind, error) = tried.last().map_or((0.0, 0.0), |last| last.held_out.behind(&best.held_out));
+    behind > CLEAR * error || tried.iter().rev().take_while(|a| a.rank > best.rank).count() >= 2
+}
+
+/// The middle of the wider gap between a rank and its neighbours among those tried, where one is wide enough to matter.
+fn widest_gap_beside(tried: &[Attempt], rank: usize) -> Option<usize> {
+    let at = tried.iter().position(|a| a.rank == rank)?;
+    let below = at.checked_sub(1).map(|k| (tried[k].rank, rank));
+    let above = tried.get(at + 1).map(|a| (rank, a.rank));
+    let gaps = [below, above].into_iter().flatten().filter(|(a, b)| middle(*a, *b).is_some());
+    gaps.max_by_key(|(a, b)| b - a).and_then(|(a, b)| middle(a, b))
+}
+
+/// The rank in the middle, if the two are not close.
+fn middle(a: usize, b: usize) -> Option<usize> {
+    (b - a > 1 && (b - a) as f64 > CLOSE * b as f64).then_some(a + (b - a) / 2)
+}
+
+/// With care: the centre and its neighbours, then further down while the lowest is the one that would be chosen, and further up while the highest is the best. Where the spectrum has an edge
+/// a neighbour may be out after the first folds.
+fn around(search: &mut RankSearch, centre: usize, prior: f64, max_rank: usize, raced: bool) -> Found<Vec<Attempt>> {
+    let middle = search.careful(centre, prior, Origin::Spectral, None)?;
+    let rival = Some(&middle).filter(|_| raced);
+    let mut tried = vec![middle.clone()];
+    if centre > 1 {
+        tried.insert(0, search.careful(centre - 1, prior, Origin::Merged, rival)?);
+    }
+    if centre < max_rank {
+        tried.push(search.careful(centre + 1, prior, Origin::Spectral, rival)?);
+    }
+    loop {
+        let careful: Vec<Attempt> = tried.iter().filter(|a| !a.first_look).cloned().collect();
+        let (lowest, highest) = (tried[0].rank, tried[tried.len() - 1].rank);
+        let chosen = first_within_one_error(&careful).map_or(centre, |a| a.rank);
+        if chosen == lowest && lowest > 1 {
+            tried.insert(0, search.careful(lowest - 1, prior, Origin::Merged, None)?);
+        } else if best(&careful).is_some_and(|b| b.rank == highest) && highest < max_rank {
+            tried.push(search.careful(highest + 1, prior, Origin::Spectral, None)?);
+        } else {
+            return Ok(tried);
+        }
+    }
 }
 
 /// Chooses the strength of the prior at a given rank: the best, and all that were tried.
 pub fn select_prior(folds: &Folds, rank: usize, settings: &SelectSettings) -> Result<(f64, Vec<Attempt>)> {
     check(settings)?;
     let go_on = &mut |_: &[Attempt]| true;
-    let priors = match RankSearch::new(folds, rank, settings, Vec::new(), go_on)?.climb_priors(rank, settings.first_prior) {
-        Ok(priors) => priors,
-        Err(Stop::Ended) => Vec::new(),
-        Err(Stop::Failed(error)) => return Err(error),
-    };
+    let climbed = RankSearch::new(folds, settings, Vec::new(), go_on).climb_priors(rank, settings.first_prior);
+    let priors = finished(climbed)?.unwrap_or_default();
     Ok((best(&priors).map_or(settings.first_prior, |a| a.prior), priors))
 }
 
 fn check(settings: &SelectSettings) -> Result<()> {
     let wrong = |name, value: String, allowed| Err(Error::Setting { name, value, allowed });
-    if settings.max_rank == 0 || settings.passes == 0 || settings.patience == 0 {
-        return wrong("the highest rank, the passes or the patience of the selection", "0".into(), "each must be at least 1");
+    if settings.max_rank == 0 || settings.passes == 0 {
+        return wrong("the highest rank or the passes of the selection", "0".into(), "each must be at least 1");
     }
     let bad = |p: &f64| !(*p >= 0.0 && p.is_finite());
     if settings.priors.is_empty() || settings.priors.iter().any(bad) || bad(&settings.first_prior) {

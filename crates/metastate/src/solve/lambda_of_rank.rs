@@ -1,0 +1,111 @@
+//! A lambda whose solution has a wanted rank: the smallest at which no further meta-state pays.
+//!
+//! At the solution of rank r for lambda, `m = max u^T W v` over nonnegative unit vectors says whether another column pays (`m > 1`). `lambda <- m lambda` climbs to the lambda where
+//! none does. Below it the solution has more than r meta-states; far above it fewer. There the r that are wanted are shrunk as little as a proof of their number allows.
+//!
+//! Nothing is proven here, and columns are told from empty ones by their length: the solve at the lambda found decides.
+
+use super::grow::{self, AscentSearch};
+use super::kkt::{Products, multiplier_and_errors};
+use super::local::{Fast, LocalSolver};
+use super::problem::{Factors, Problem};
+use crate::error::{Error, Result};
+use crate::linalg::{Operator, thin};
+
+/// Where the climb begins, as a share of lambda_max: small enough not to shrink anything.
+const FIRST: f64 = 1e-3;
+/// Values of lambda that are tried, at most.
+const ROUNDS: usize = 16;
+/// It ends where a further column would pay by less than this share.
+const CLOSE: f64 = 2e-2;
+/// A step is this power of m: at a point that is not quite settled m is above 1 for its own columns too, and plain steps would creep.
+const BOLD: i32 = 2;
+/// Only where m is near 1; far from it the first step lands about right.
+const NEAR: f64 = 1.2;
+/// Sweeps at one lambda, at most, and the share that five of them lower F by when that is enough.
+const SWEEPS: usize = 60;
+const WINDOW: usize = 5;
+const ENOUGH: f64 = 1e-6;
+/// A column shorter than this share of the longest has vanished.
+const VANISHED: f64 = 1e-3;
+/// Points that the acceleration combines.
+const MEMORY: usize = 8;
+/// Starts of the search for a further column.
+const STARTS: usize = 4;
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct LambdaOfRank {
+    /// lambda.
+    pub lambda: f64,
+    /// The point there: a good start.
+    pub factors: Factors,
+    /// Whether no further column pays there; otherwise columns vanish before that, and this is the largest lambda tried that keeps them all.
+    pub closed: bool,
+}
+
+/// The lambda for the rank of the start, which should be near a solution without penalty. `go_on` is asked after every sweep and may end the search with an error.
+pub fn lambda_of_rank(
+    p: &dyn Operator,
+    weights: &[f64],
+    start: &Factors,
+    lambda_max: f64,
+    seed: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<LambdaOfRank> {
+    let mut lambda = FIRST * lambda_max;
+    let mut found = LambdaOfRank { lambda, factors: start.clone(), closed: false };
+    // Here a column vanished.
+    let mut too_large = lambda_max;
+    for round in 0..ROUNDS {
+        let problem = Problem::new(p, weights, lambda)?;
+        let mut x = found.factors.clone();
+        settle(&problem, &mut x, go_on)?;
+        if columns(&x) < start.rank() {
+            too_large = lambda;
+        } else {
+            let (mu, _) = multiplier_and_errors(&problem, &x, &Products::at(&problem, &x));
+            let search =
+                AscentSearch { starts: STARTS, steps: grow::STEPS_TO_GROW, seed: seed.wrapping_add(round as u64), thorough: false };
+            let (support, _) = grow::ascend(&problem, &x, &mu, &search, f64::INFINITY);
+            let closed = support <= 1.0 + CLOSE;
+            found = LambdaOfRank { lambda: lambda * if closed { support.max(1.0) } else { 1.0 }, factors: x, closed };
+            lambda *= if support < NEAR { support.max(1.0).powi(BOLD) } else { support };
+            if closed {
+                return Ok(found);
+            }
+        }
+        if lambda >= too_large {
+            lambda = (found.lambda * too_large).sqrt();
+        }
+        if lambda <= found.lambda * (1.0 + CLOSE) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Sweeps at fixed rank until they gain little.
+fn settle(problem: &Problem, x: &mut Factors, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
+    let mut solver = Fast::new(MEMORY);
+    let mut values: Vec<f64> = Vec::new();
+    while values.len() < SWEEPS {
+        values.push(solver.sweep(problem, x).value);
+        let n = values.len();
+        if n > WINDOW && values[n - 1 - WINDOW] - values[n - 1] <= ENOUGH * values[n - 1] {
+            break;
+        }
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+    }
+    solver.settle(x);
+    Ok(())
+}
+
+/// Columns that have not vanished.
+fn columns(x: &Factors) -> usize {
+    let norms = thin::column_norms(&x.u);
+    let longest = norms.iter().copied().fold(0.0, f64::max);
+    norms.iter().filter(|n| **n > VANISHED * longest).count()
+}
