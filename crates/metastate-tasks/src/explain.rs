@@ -33,7 +33,11 @@ const OWN: &[(&str, &str)] = &[
     ),
     (
         "E-CLI-EXISTS",
-        "Something stands at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a result. An input is never overwritten.",
+        "Something stands at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a folder that metastate wrote (a result, a comparison, a forecast, a simulated chain). Anything else, and an input, is never overwritten.",
+    ),
+    (
+        "E-CLI-BUSY",
+        "Another run writes to the same place. Each place belongs to one run from before it reads until its result stands; when that run ends, in whatever way, the place is free again.",
     ),
     (
         "E-CLI-WRITE",

@@ -1,22 +1,22 @@
 //! `metastate fit`: read, solve, write.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use metastate::fit::Unfinished;
 use metastate::{Label, Model, fit_from};
 use metastate_report::page::Extras;
-use metastate_report::{FileRecord, FitResult, Summary, folder};
+use metastate_report::{Claim, FileRecord, FitResult, Summary, folder};
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, InputArgs, Options, RunArgs};
+use crate::args::{FitArgs, Init, InputArgs, Options, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
-use crate::{path_checkpoint, record, report, settings, truth};
+use crate::{path_checkpoint, place, record, report, settings, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -39,11 +39,11 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let start = Instant::now();
     check(job)?;
     let out = &job.run.out;
-    for place in [out, &checkpoint::place(out), &path_checkpoint::place(out)] {
+    keep_inputs(out, &job.input, &job.fit)?;
+    let _claim = Claim::folder(out, job.run.force)?;
+    for place in [&checkpoint::place(out), &path_checkpoint::place(out)] {
         folder::tidy(place);
     }
-    folder::check_free(&job.run.out, job.run.force)?;
-    keep_inputs(&job.run.out, &job.input, &job.fit)?;
 
     stopper.doing(Doing::Reading);
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
@@ -160,19 +160,14 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     Ok(FitOutcome { summary, model, extra, labels, trace, loaded })
 }
 
-/// No input may lie in the folder that is to be replaced.
+/// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.
 fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
-    let Ok(place) = out.canonicalize() else { return Ok(()) };
-    let mut names: Vec<&str> = input.inputs.iter().chain(&input.labels).chain(&input.weights).map(String::as_str).collect();
-    names.extend(fit.truth.iter().flat_map(|t| t.split(',')));
-    for name in names {
-        if Path::new(name).canonicalize().is_ok_and(|file| file.starts_with(&place)) {
-            return Err(CliError::bad("E-CLI-EXISTS", format!("the input {name} lies in the folder that would be replaced"))
-                .at(out.display().to_string())
-                .remedy("name another folder with --out"));
-        }
+    let mut read = place::inputs(input);
+    read.extend(fit.truth.iter().flat_map(|t| t.split(',')).map(PathBuf::from));
+    if let Init::Result(folder) = fit.init() {
+        read.push(folder);
     }
-    Ok(())
+    [out.to_owned(), checkpoint::place(out), path_checkpoint::place(out)].iter().try_for_each(|place| place::keep(place, read.clone()))
 }
 
 /// Everything that the answer depends on.

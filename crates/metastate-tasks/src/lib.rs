@@ -13,6 +13,7 @@ pub mod fit;
 pub mod forecast;
 pub mod inputs;
 mod path_checkpoint;
+mod place;
 pub mod progress;
 mod record;
 mod reference;

@@ -48,7 +48,7 @@ fn states(subject: &Subject) -> Option<String> {
 
 /// The same values as in the CSV, which is checked by itself.
 fn states_twin(subject: &Subject) -> Option<String> {
-    let twin = match twin::read(subject.folder, "states.parquet") {
+    let twin = match twin::read(subject.folder, "states.parquet", subject.labels.len()) {
         Ok(twin) => twin,
         Err(why) => return Some(why),
     };

@@ -16,6 +16,7 @@ mod model;
 mod observe;
 mod options;
 mod refit;
+mod resume;
 
 pub use choose::Chosen;
 pub use data::{Data, Parts};
@@ -57,6 +58,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     if data.parts().is_none() && options.needs_parts() {
         return Err(Error::NothingToHoldOut { lambda_max });
     }
+    unfinished.check(data, options, lambda_max)?;
     choose::go_on(observer)?;
 
     let chosen = match options.lambda {
