@@ -130,7 +130,8 @@ fn forge(chance: &mut Chance, folder: &Path) -> Vec<Change> {
             let _ = change.apply(folder);
             changes.push(change);
         }
-        let body = std::fs::read_to_string(&inner).unwrap_or_default();
+        let regular = inner.symlink_metadata().is_ok_and(|m| m.is_file());
+        let body = if regular { std::fs::read_to_string(&inner).unwrap_or_default() } else { String::new() };
         let _ = std::fs::remove_file(&inner);
         seal(&folder.join(document), body);
     } else if let Some(change) = only(chance, folder, arrays) {

@@ -69,7 +69,9 @@ impl Bench {
             outcome.wrong.push(format!("no copy: {e}"));
             return outcome;
         }
-        changes.iter().for_each(|c| drop(c.apply(&folder)));
+        for change in changes {
+            let _ = change.apply(&folder);
+        }
         if matching {
             rehash(&folder);
         }

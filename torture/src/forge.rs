@@ -12,6 +12,7 @@ use crate::chance::Chance;
 /// One change of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "change")]
+#[allow(missing_docs)] // the fields are named as what they are
 pub enum Change {
     /// Bytes from a place on.
     Bytes { file: String, at: usize, to: Vec<u8> },

@@ -16,7 +16,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
-use crate::{path_checkpoint, place, record, report, settings, truth};
+use crate::{memory, path_checkpoint, place, record, report, settings, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -122,6 +122,8 @@ impl FitOutcome {
 pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<FitOutcome> {
     let chain = loaded.chain();
     settings::check_clusters(&job.fit, chain.states())?;
+    check_weights(chain)?;
+    memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let reading = start.elapsed().as_secs_f64();
@@ -134,16 +136,23 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     let unfinished = take_up(job, &asked_for(job, &inputs), reporter, stopper)?;
 
     let mut watch = FitWatch::new(reporter, stopper);
-    watch.time_limit = job.run.time_limit;
+    watch.deadline = job.run.time_limit.map(|s| start + Duration::from_secs_f64(s.min(1e9)));
     watch.every = Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX);
     watch.tolerance = options.solver_settings().tolerance;
     if stopper.keeps_checkpoints() {
         watch.places = Some(places(job, asked_for(job, &inputs)));
     }
     let model = fit_from(&loaded.data, &options, unfinished, &mut watch);
-    let FitWatch { failure, mut seconds, trace, .. } = watch;
+    let FitWatch { failure, mut seconds, trace, deadline, .. } = watch;
     if let Some(failure) = failure {
         return Err(failure);
+    }
+    if matches!(model, Err(metastate::Error::Interrupted)) && deadline.is_some_and(|d| Instant::now() >= d) {
+        return Err(CliError::failed(
+            "E-CLI-TIME-LIMIT",
+            "the time was up before there was an answer: rank and lambda were still being chosen",
+        )
+        .remedy("give the same command a larger --time-limit and --resume, or name the rank with --rank, or lambda with --lambda-ratio"));
     }
     let mut model = model?;
     if let Some((p, _)) = &truth {
@@ -157,6 +166,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
     let extra = record::files(&model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
+    all_numbers(&summary, &extra)?;
     Ok(FitOutcome { summary, model, extra, labels, trace, loaded })
 }
 
@@ -168,6 +178,47 @@ fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
         read.push(folder);
     }
     [out.to_owned(), checkpoint::place(out), path_checkpoint::place(out)].iter().try_for_each(|place| place::keep(place, read.clone()))
+}
+
+/// A state with a share below this counts for nothing beside the others: no number of the answer has a digit left for it.
+const SMALLEST_SHARE: f64 = 1e-30;
+
+/// Refuses weights that no number can hold beside each other.
+fn check_weights(chain: &metastate::Chain) -> Result<()> {
+    let most = chain.xi().iter().copied().fold(0.0, f64::max);
+    match chain.xi().iter().position(|x| *x > 0.0 && *x < SMALLEST_SHARE * most) {
+        None => Ok(()),
+        Some(i) => {
+            let label = chain.index().labels().nth(i).map(|l| l.to_string()).unwrap_or_default();
+            Err(CliError::bad(
+                "E-DATA-SCALE",
+                format!(
+                    "the state `{}` has a share of {:e} of all, too small to be told from nothing",
+                    label.escape_debug(),
+                    chain.xi()[i]
+                ),
+            )
+            .remedy("--min-share 1e-12 leaves such states out and says so"))
+        }
+    }
+}
+
+/// Refuses a result in which something that should be a number is none: nobody could read it.
+fn all_numbers(summary: &Summary, extra: &[(&'static str, Vec<u8>)]) -> Result<()> {
+    let refused = |what: String| {
+        CliError::bad("E-DATA-SCALE", format!("a number of the result would be none ({what}): counts or options are at the edge of what numbers can hold"))
+            .remedy("scale the counts so that they add up to something between 1 and 1e15, leave out states that hardly occur with --min-share, or give a larger lambda")
+    };
+    let value = serde_json::to_value(summary).unwrap_or_default();
+    serde_json::from_value::<Summary>(value).map_err(|e| refused(format!("summary.json: {e}")))?;
+    for (name, bytes) in extra.iter().filter(|(name, _)| name.ends_with(".csv")) {
+        let text = String::from_utf8_lossy(bytes);
+        let none = text.lines().skip(1).flat_map(|line| line.split(',')).find(|field| matches!(*field, "NaN" | "inf" | "-inf"));
+        if let Some(field) = none {
+            return Err(refused(format!("{name}: {field}")));
+        }
+    }
+    Ok(())
 }
 
 /// Everything that the answer depends on.

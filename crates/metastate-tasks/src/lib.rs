@@ -12,6 +12,7 @@ pub mod explain;
 pub mod fit;
 pub mod forecast;
 pub mod inputs;
+pub mod memory;
 mod path_checkpoint;
 mod place;
 pub mod progress;

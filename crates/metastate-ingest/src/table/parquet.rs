@@ -163,6 +163,16 @@ fn check_group(group: &parquet::file::metadata::RowGroupMetaData, bytes: u64, na
         return Err(damaged("a row group has a negative number of rows", name));
     }
     for column in group.columns() {
+        use parquet::basic::Compression;
+        if let Some(codec) = match column.compression() {
+            Compression::BROTLI(_) => Some("Brotli"),
+            Compression::LZO => Some("LZO"),
+            _ => None,
+        } {
+            return Err(IngestError::new(Code::Parquet, format!("the pages of this file are packed with {codec}, which is not read"))
+                .file(name)
+                .remedy("write it again with zstd, snappy, gzip or lz4"));
+        }
         let (start, length) = match guard::guarded(|| column.byte_range()) {
             Some(range) => range,
             None => return Err(damaged("a column begins before the file does", name)),

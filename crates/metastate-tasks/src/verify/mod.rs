@@ -156,7 +156,8 @@ pub fn recheck(
     status::check(&mut checks, summary, fit, typed.as_ref(), &proven);
     tables::check(&mut checks, &subject);
     zones::check(&mut checks, &subject);
-    refit::check(&mut checks, &subject, truth);
+    let limited = typed.as_ref().is_some_and(|t| t.command.run.time_limit.is_some());
+    refit::check(&mut checks, &subject, truth, limited);
     choice::check(&mut checks, &subject, typed.as_ref(), &proven, deep)?;
     uncertainty::check(&mut checks, &subject);
     let remade = page::check(&mut checks, &subject);
