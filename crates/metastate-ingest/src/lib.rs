@@ -12,6 +12,8 @@
 //! # Ok::<(), metastate_ingest::IngestError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod arrays;
 mod assemble;
 mod cells;

@@ -3,6 +3,8 @@
 //! A folder appears whole or not at all: see [`folder`]. Arrays are NumPy's (`.npz`), tables are CSV and Parquet, everything
 //! else stands in `summary.json`. The bytes of `factors.npz` and `states.csv` depend on the numbers alone.
 
+#![forbid(unsafe_code)]
+
 mod chart;
 mod claim;
 pub mod disk;

@@ -48,7 +48,8 @@ impl Trace {
             sweep: p.sweep,
             rank: p.rank,
             objective: p.objective.is_finite().then_some(p.objective),
-            bound: p.steering.guess(),
+            // Where nothing is known yet, zero bounds every objective.
+            bound: Some(p.steering.guess()).filter(|b| b.is_finite()).unwrap_or(0.0),
             kkt: p.local.map(|l| l.worst()),
         });
         if self.points.len() == 2 * KEPT_POINTS {

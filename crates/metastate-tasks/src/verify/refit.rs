@@ -86,8 +86,8 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
     let reported = told.fidelity;
     let agrees = (reported - found).abs() <= 1e-7 * found.abs() + 1e-11 * scale + 1e-20 * squares(chain);
     checks.add("refit fidelity", number(reported), number(found), agrees);
-    // Nothing but rounding: errors of less than 1e-10 of the entries.
-    let rounding = 1e-20 * squares(chain);
+    // Nothing but rounding: errors of less than 1e-8 of the entries.
+    let rounding = 1e-16 * squares(chain);
     let mut most = scale;
     if refit.u.cols() == subject.result.factors.u.cols() {
         most = most.min(fidelity(chain.p(), chain.weights(), &subject.result.factors.u, &subject.result.factors.v));

@@ -12,6 +12,9 @@ use crate::solve::{Factors, Problem, Snapshot, check_factors};
 /// The objective at the last point, computed again from its factors, may differ by so much of itself.
 const ROUNDING: f64 = 1e-9;
 
+/// Rounds and sweeps that no run comes to.
+const MOST_ROUNDS: usize = 1 << 40;
+
 fn demand(it_is: bool, what: impl FnOnce() -> String) -> Result<()> {
     if it_is { Ok(()) } else { Err(Error::Unfinished { what: what() }) }
 }
@@ -116,7 +119,9 @@ fn check_snapshot(s: &Snapshot, states: usize) -> Result<()> {
     let lists = [r.a.as_slice(), r.b.as_slice(), &r.mu, &r.spectrum, &s.values, &[s.coarse]];
     let numbers = lists.iter().all(|list| list.iter().all(|x| x.is_finite()))
         && !r.spectrum.is_empty()
-        && !(s.bound.guess().is_nan() || r.value.is_nan());
+        && s.bound.guess().is_finite()
+        && !r.value.is_nan();
+    demand(s.round < MOST_ROUNDS && s.sweeps < MOST_ROUNDS, || format!("it stands at sweep {} of round {}", s.sweeps, s.round))?;
     demand(sized && numbers && s.coarse >= 0.0, || {
         "the bound of the solve is of another problem, or holds numbers that are none".to_owned()
     })
