@@ -31,7 +31,7 @@ fn whole(folder: &Path) -> bool {
 pub fn kills(seed: u64, kills: u64) -> Result<Campaign, String> {
     let program = program().ok_or("the command metastate is not beside this program; set METASTATE")?;
     let place = tempfile::tempdir().map_err(|e| e.to_string())?;
-    counts(place.path(), 40).map_err(|e| e.to_string())?;
+    counts(place.path(), 16).map_err(|e| e.to_string())?;
     let out = place.path().join("out");
     let start = |force: bool| {
         let mut command = Command::new(&program);
@@ -39,9 +39,9 @@ pub fn kills(seed: u64, kills: u64) -> Result<Campaign, String> {
             "fit",
             "counts.csv",
             "--folds",
-            "3",
+            "2",
             "--max-rank",
-            "6",
+            "3",
             "--checkpoint-every",
             "0",
             "--quiet",
@@ -56,13 +56,18 @@ pub fn kills(seed: u64, kills: u64) -> Result<Campaign, String> {
     if !status.success() {
         return Err(format!("the first run ends with {status}"));
     }
+    // An older result for every second run.
+    let elsewhere = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let first = elsewhere.path().join("first");
+    crate::forge::copy(&out, &first).map_err(|e| e.to_string())?;
     let mut campaign = Campaign::default();
     for number in 0..kills {
         let mut chance = Chance::new(seed, number);
-        if number % 2 == 1 {
-            let _ = std::fs::remove_dir_all(&out);
+        let older = number % 2 == 0;
+        let _ = std::fs::remove_dir_all(&out);
+        if older {
+            crate::forge::copy(&first, &out).map_err(|e| e.to_string())?;
         }
-        let older = out.exists();
         let mut child = start(older).map_err(|e| e.to_string())?;
         std::thread::sleep(Duration::from_secs_f64(taken.as_secs_f64() * 1.1 * chance.share()));
         let _ = child.kill();
@@ -71,7 +76,8 @@ pub fn kills(seed: u64, kills: u64) -> Result<Campaign, String> {
         metastate_report::folder::tidy(&out);
         let stands = out.exists();
         let kind = format!(
-            "{}, {}",
+            "{}: {}, {}",
+            if older { "over an older result" } else { "into a free place" },
             if status.success() { "done before the kill" } else { "killed" },
             if stands { "a whole result stands" } else { "nothing stands" }
         );

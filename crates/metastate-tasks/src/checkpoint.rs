@@ -285,3 +285,57 @@ fn numbers(place: &Path) -> Vec<u64> {
     found.sort_unstable_by(|a, b| b.cmp(a));
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(sweeps: usize) -> Kept {
+        let half = || Mat::from_fn(3, 2, |_, _| 0.5);
+        let relaxation = Relaxation { a: half(), b: half(), mu: vec![0.1; 3], spectrum: vec![1.0, 0.5], value: 2.0 };
+        let factors = Factors { u: half(), v: Mat::from_fn(3, 2, |_, _| 1.0 / 3.0) };
+        let snapshot = Snapshot {
+            factors,
+            relaxation,
+            bound: Steering::new(0.25),
+            proved: false,
+            values: vec![1.0, 0.5],
+            round: 1,
+            sweeps,
+            polishing: false,
+            coarse: 1e-3,
+            grown: false,
+            solving: true,
+        };
+        Kept::new(&snapshot, None)
+    }
+
+    /// Every byte of the newest checkpoint changed in turn, and each of its files cut at every place: found out, and the one before it is taken.
+    #[test]
+    fn no_byte_of_a_checkpoint_changes_unnoticed() {
+        let place = tempfile::tempdir().unwrap();
+        let mut checkpoint = Checkpoint::beside(&place.path().join("out"), serde_json::json!({ "fit": { "lambda": 1.0 }, "seed": 7 }));
+        checkpoint.write(&kept(10)).unwrap();
+        checkpoint.write(&kept(20)).unwrap();
+        let sweeps = || checkpoint.load().unwrap().unwrap().sweeps;
+        assert_eq!(sweeps(), 20);
+        let mut changed = 0;
+        for file in ["snapshot.json", "snapshot.npz"] {
+            let path = checkpoint.place().join("2").join(file);
+            let good = std::fs::read(&path).unwrap();
+            for at in 0..good.len() {
+                let mut bytes = good.clone();
+                bytes[at] ^= 1 << (at % 8);
+                std::fs::write(&path, &bytes).unwrap();
+                assert_eq!(sweeps(), 10, "{file}, byte {at}");
+                changed += 1;
+                if at % 16 == 0 {
+                    std::fs::write(&path, &good[..at]).unwrap();
+                    assert_eq!(sweeps(), 10, "{file}, cut at {at}");
+                }
+            }
+            std::fs::write(&path, &good).unwrap();
+        }
+        assert!(changed > 2000 && sweeps() == 20, "{changed} bytes");
+    }
+}

@@ -9,7 +9,7 @@ use metastate_report::page::Extras;
 use metastate_report::{Claim, FileRecord, FitResult, Summary, folder};
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, Init, InputArgs, Options, RunArgs};
+use crate::args::{FitArgs, Init, InputArgs, Options, RefitKind, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
@@ -123,6 +123,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     let chain = loaded.chain();
     settings::check_clusters(&job.fit, chain.states())?;
     check_weights(chain)?;
+    check_total(&job.fit, chain)?;
     memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
@@ -178,6 +179,22 @@ fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
         read.push(folder);
     }
     [out.to_owned(), checkpoint::place(out), path_checkpoint::place(out)].iter().try_for_each(|place| place::keep(place, read.clone()))
+}
+
+/// Transitions that a likelihood can be computed of: beyond, squares of their shares vanish or overflow.
+const TRANSITIONS: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
+
+/// Refuses counts that no likelihood can be computed of. The penalised problem itself knows shares only, and takes any.
+fn check_total(fit: &FitArgs, chain: &metastate::Chain) -> Result<()> {
+    let likelihood = fit.chooses() || fit.refit_kind() == RefitKind::Likelihood;
+    if !likelihood || TRANSITIONS.contains(&chain.transitions()) {
+        return Ok(());
+    }
+    Err(CliError::bad(
+        "E-DATA-SCALE",
+        format!("the counts add up to {:e}, and a likelihood of so many transitions is no number", chain.transitions()),
+    )
+    .remedy("multiply or divide all counts by one number, so that they add up to something between 1 and 1e15"))
 }
 
 /// A state with a share below this counts for nothing beside the others: no number of the answer has a digit left for it.
