@@ -123,7 +123,9 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     let chain = loaded.chain();
     settings::check_clusters(&job.fit, chain.states())?;
     check_weights(chain)?;
-    check_total(&job.fit, chain)?;
+    if loaded.parts().is_some() {
+        check_total(&job.fit, chain)?;
+    }
     memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
