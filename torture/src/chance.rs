@@ -8,12 +8,12 @@ impl Chance {
     /// The stream of one case of one campaign.
     pub fn new(seed: u64, case: u64) -> Self {
         let mut chance = Chance(seed ^ case.wrapping_mul(0xD1B5_4A32_D192_ED03));
-        chance.next();
+        chance.bits();
         chance
     }
 
     /// 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -23,12 +23,12 @@ impl Chance {
 
     /// Below `n`; zero for zero.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % (n.max(1) as u64)) as usize
+        (self.bits() % (n.max(1) as u64)) as usize
     }
 
     /// From 0 to 1.
     pub fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// True once in `n` times.

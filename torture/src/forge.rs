@@ -82,7 +82,7 @@ impl Change {
             4 => Change::Write { file: file.clone(), text: "[".repeat(chance.below(100_000)) },
             5 => Change::Write { file: file.clone(), text: (*chance.of(&TEXTS)).to_owned() },
             _ => {
-                let to = (0..1 + chance.below(8)).map(|_| chance.next() as u8).collect();
+                let to = (0..1 + chance.below(8)).map(|_| chance.bits() as u8).collect();
                 Change::Bytes { file: file.clone(), at: chance.below(bytes.len()), to }
             }
         };

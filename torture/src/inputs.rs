@@ -66,7 +66,7 @@ impl Bench {
             }
             5 => {
                 let other = &chance.of(&self.seeds).1;
-                let from = Chance::new(chance.next(), 0).below(other.len());
+                let from = Chance::new(chance.bits(), 0).below(other.len());
                 let piece: Vec<u8> = other.iter().skip(from).take(chance.below(200)).copied().collect();
                 bytes.splice(at..at, piece);
             }
@@ -88,7 +88,7 @@ impl Bench {
                 bytes.splice(at..at, text.bytes());
             }
             7 => drop(bytes.drain(at..(at + chance.below(50)).min(length))),
-            _ => bytes.iter_mut().skip(at).take(1 + chance.below(20)).for_each(|b| *b = chance.next() as u8),
+            _ => bytes.iter_mut().skip(at).take(1 + chance.below(20)).for_each(|b| *b = chance.bits() as u8),
         }
     }
 
