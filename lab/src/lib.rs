@@ -4,6 +4,8 @@
 //! An experiment is a list of cells (`plan::Cell`). A finished cell is one small JSON file, written whole or not at all (`store`), so a run
 //! that was cut off goes on where it ended. The document (`document`) is made of those files alone.
 
+#![forbid(unsafe_code)]
+
 mod document;
 mod exact;
 mod instance;

@@ -15,6 +15,9 @@ use metastate_tasks::{assign, compare, count, demo, explain, fit, forecast, repo
 
 use crate::{parse, reproduce, signals, tell as words, terminal};
 
+/// Threads that are started at most, whatever is asked for; four for each core where that is more.
+const MOST_THREADS: usize = 64;
+
 /// What every command needs: its common options, somebody to tell the user, and somebody who listens to signals.
 pub struct Session {
     /// Options of all commands.
@@ -29,7 +32,9 @@ impl Session {
     /// Sets the number of threads, and listens to signals from now on.
     pub fn begin(given: &Given) -> Result<Self> {
         let common: Common = given.checked()?;
-        if let Some(n) = common.threads {
+        // More threads than this share the same cores and only cost memory; the answer has the same bits with any number.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if let Some(n) = common.threads.map(|n| n.min(MOST_THREADS.max(4 * cores))) {
             rayon::ThreadPoolBuilder::new()
                 .num_threads(n)
                 .build_global()
@@ -45,7 +50,7 @@ impl Session {
         match (self.common.json, self.common.quiet) {
             (true, _) => print_json(outcome),
             (false, true) => Ok(()),
-            (false, false) => print_line(&describe()),
+            (false, false) => print_line(&terminal::harmless(&describe())),
         }
     }
 }
@@ -53,7 +58,7 @@ impl Session {
 /// Says what went wrong, and ends the process with the right exit code.
 pub fn end(done: Result<ExitCode>) -> ExitCode {
     done.unwrap_or_else(|e| {
-        eprintln!("{e}");
+        terminal::say(&e.to_string());
         ExitCode::from(e.exit())
     })
 }
@@ -80,6 +85,11 @@ pub fn run(given: &Given) -> Result<ExitCode> {
             let asked: VerifyArgs = given.checked()?;
             let outcome = verify::run(&asked.result, asked.deep, reporter, stopper)?;
             session.tell(&outcome, || words::verify::table(&outcome))?;
+            if session.common.quiet && !session.common.json {
+                // The one thing that even a quiet answer must say: what does not stand.
+                let wrong = outcome.checks.iter().filter(|line| !line.agrees);
+                wrong.for_each(|line| terminal::say(&format!("{}: {}; found: {}", line.name, line.reported, line.recomputed)));
+            }
             return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(FAILED) });
         }
         "compare" => {

@@ -6,6 +6,8 @@ use indicatif::ProgressBar;
 use metastate_tasks::error::{CliError, INTERRUPTED, Result};
 use metastate_tasks::stop::{Doing, Stopper};
 
+use crate::terminal;
+
 /// The reader is given this long to end by itself and remove its temporary files.
 const PATIENCE: Duration = Duration::from_millis(700);
 
@@ -21,7 +23,9 @@ pub fn listen(bar: ProgressBar) -> Result<Stopper> {
 /// Calls `handler` on a thread of its own each time that somebody asks the process to end.
 #[cfg(unix)]
 fn on_signal(handler: impl Fn() + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    // A file above the limit of the shell (`ulimit -f`) is then an error of the write, which is told and leaves nothing behind.
+    signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default())?;
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || signals.forever().for_each(|_| handler()))?;
     Ok(())
@@ -44,6 +48,6 @@ fn receive(stopper: &Stopper, bar: &ProgressBar) {
         return;
     }
     bar.finish_and_clear();
-    eprintln!("{}", state.save());
+    terminal::say(&state.save().to_string());
     std::process::exit(i32::from(INTERRUPTED));
 }

@@ -1,6 +1,6 @@
 //! Progress on standard error: a bar or a spinner on a terminal, a plain line every half minute otherwise.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,6 +10,25 @@ use metastate_tasks::progress::{Quiet, Reporter, Show};
 const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
 /// Between two changes of a bar.
 const BAR_INTERVAL: Duration = Duration::from_millis(60);
+
+/// A line on standard error. One that cannot be written (a full disk, a closed pipe) is no reason to end.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", harmless(line));
+}
+
+/// The text as a terminal may show it: labels come from strangers' files, and a control character could clear the screen, change its colours or hide what
+/// stands there. Such characters are shown as `\u{1b}`; lines and tabs stay.
+pub fn harmless(text: &str) -> String {
+    let shown = |c: char| c == '\n' || c == '\t' || !(c.is_control() || BIDIRECTIONAL.contains(&c));
+    if text.chars().all(shown) {
+        return text.to_owned();
+    }
+    text.chars().flat_map(|c| if shown(c) { vec![c] } else { c.escape_unicode().collect() }).collect()
+}
+
+/// Characters that turn the direction of what follows.
+const BIDIRECTIONAL: [char; 9] =
+    ['\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}'];
 
 /// A reporter, quiet or as the terminal allows, and the bar that it may draw: whoever ends the process must clear it.
 pub fn reporter(quiet: bool) -> (Reporter, ProgressBar) {
@@ -32,7 +51,7 @@ impl Show for Bar {
     }
 
     fn line(&self, line: &str) {
-        self.0.suspend(|| eprintln!("{line}"));
+        self.0.suspend(|| say(line));
     }
 
     fn phase(&self, name: &'static str, total: Option<u64>) {
@@ -79,17 +98,29 @@ impl Show for Plain {
     }
 
     fn line(&self, line: &str) {
-        eprintln!("{line}");
+        say(line);
     }
 
     fn phase(&self, _: &'static str, _: Option<u64>) {}
 
     fn step(&self, phase: &'static str, text: &str, bytes: Option<(u64, u64)>) {
         match bytes {
-            Some((read, total)) => eprintln!("{phase}: {read} of {total} bytes, {text}"),
-            None => eprintln!("{phase}: {text}"),
+            Some((read, total)) => say(&format!("{phase}: {read} of {total} bytes, {text}")),
+            None => say(&format!("{phase}: {text}")),
         }
     }
 
     fn clear(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn control_characters_are_shown_and_do_nothing() {
+        assert_eq!(harmless("a\tb\nc é 北"), "a\tb\nc é 北");
+        assert_eq!(harmless("\u{1b}[2Jx\r\u{7}\u{9b}"), "\\u{1b}[2Jx\\u{d}\\u{7}\\u{9b}");
+        assert_eq!(harmless("\u{202e}moc"), "\\u{202e}moc");
+    }
 }

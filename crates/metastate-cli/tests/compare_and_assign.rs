@@ -170,7 +170,7 @@ fn a_known_state_is_assigned_its_own_membership_and_a_new_one_its_group() {
 #[test]
 fn assign_refuses_what_it_cannot_use() {
     let place = four_groups();
-    place.expect(1, &["assign", "absent", "counts.csv", "--out", "x.csv"]);
+    place.expect(2, &["assign", "absent", "counts.csv", "--out", "x.csv"]);
     place.expect(0, &["fit", "counts.csv", "--lambda-ratio", "0.3", "--out", "fit"]);
     place.write("strangers.csv", "from,to,count\na,b,3\nb,a,2\n");
     let (_, err) = place.expect(2, &["assign", "fit", "strangers.csv", "--out", "x.csv"]);

@@ -73,7 +73,12 @@ fn a_choice_that_is_interrupted_is_kept() {
     let place = place();
     let choose = ["fit", "counts.csv", "--folds", "3", "--gap", "0.05", "--out", "out"];
     let child = place.command(&choose).spawn().unwrap();
-    while !place.path("out.path-checkpoint/points.json").exists() {
+    while std::fs::read_dir(place.path("out.path-checkpoint"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .all(|e| e.file_name().to_string_lossy().starts_with('.') || !e.path().join("points.json").exists())
+    {
         std::thread::sleep(Duration::from_millis(2));
     }
     signal(&child, "-TERM");

@@ -390,7 +390,7 @@ fn lies_about_a_fit_at_a_given_lambda() {
         }),
         ("a choice that nobody made", By("choice"), |c, _| c.set("/choice", json!({ "rank": 3 }))),
         ("a whole choice that nobody made", By("choice"), |c, _| c.set("/choice", whole_choice())),
-        ("a refit that nobody asked for", By("refit"), |c, _| {
+        ("a refit that nobody asked for", By("refit.npz"), |c, _| {
             std::fs::copy(c.0.join("factors.npz"), c.0.join("refit.npz")).unwrap();
         }),
         ("draws that nobody made", By("uncertainty"), |c, _| c.set("/uncertainty", json!({ "draws": 1000 }))),

@@ -3,12 +3,12 @@
 
 use std::io::{Cursor, Read};
 
-use zip::ZipArchive;
+use zip::{CompressionMethod, ZipArchive};
 
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::npy::{Kind, NpyReader};
-use crate::npz::{member_reader, refuse};
+use crate::npz::{check_archive, member_reader, refuse};
 
 /// Numbers read at a time.
 const CHUNK: usize = 1 << 13;
@@ -29,14 +29,20 @@ pub fn from_npy(reader: impl Read, bytes: u64, file: &str) -> Result<NumberArray
     whole(NpyReader::open(reader, bytes, file)?, file)
 }
 
-/// The arrays of a `.npz` file with their names, in its order.
+/// The arrays of a `.npz` file with their names, in its order. They must be stored unpacked, each under a name and at a place of its own.
 pub fn from_npz(bytes: &[u8], file: &str) -> Result<Vec<(String, NumberArray)>> {
     let mut zip = ZipArchive::new(Cursor::new(bytes)).map_err(|e| refuse(format!("this is not a whole .npz file ({e})"), file))?;
+    check_archive(&mut zip, file)?;
     let mut arrays = Vec::new();
     for k in 0..zip.len() {
         let entry = zip.by_index(k).map_err(|e| refuse(format!("array {} cannot be read ({e})", k + 1), file))?;
         let name = entry.name().map_err(|e| refuse(format!("array {} has no name ({e})", k + 1), file))?;
-        let name = name.trim_end_matches(".npy").to_owned();
+        // As NumPy does: one ending is taken off, so that `U.npy.npy` is not `U`.
+        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+        // Stored bytes cannot become more than they are.
+        if entry.compression() != CompressionMethod::Stored {
+            return Err(refuse(format!("the array `{name}` is packed; these arrays are always stored as they are"), file));
+        }
         let label = format!("{file} ({name})");
         let (declared, packed) = (entry.size(), entry.compressed_size());
         arrays.push((name, whole(member_reader(entry, declared, packed, &label)?, &label)?));
@@ -57,7 +63,10 @@ fn whole<R: Read>(mut reader: NpyReader<R>, file: &str) -> Result<NumberArray> {
             .file(file)
             .remedy("save it with array.astype('float64')"));
     }
-    let mut data = Vec::new(); // grows with what is really there
+    // The header was checked against the bytes, so this is no more than there is.
+    let mut data = Vec::new();
+    data.try_reserve_exact(header.elements() as usize)
+        .map_err(|_| IngestError::new(Code::TooLarge, "there is not enough memory for this array").file(file))?;
     while reader.numbers(CHUNK, &mut data)? {}
     // The header was checked against the bytes, so the lengths fit whatever holds the data.
     let shape: Vec<usize> = header.shape.iter().map(|&n| n as usize).collect();

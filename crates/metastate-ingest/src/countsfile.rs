@@ -54,6 +54,17 @@ struct Entry {
 const UNITS: [LedgerUnit; 5] =
     [LedgerUnit::Rows, LedgerUnit::Transitions, LedgerUnit::States, LedgerUnit::Trajectories, LedgerUnit::Frames];
 
+/// A temporary file that others may read as the user's umask says, as any file that is made by its name.
+fn draft_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
 /// Writes counts beside their final place and renames: the file is there whole, or not at all.
 pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]) -> Result<()> {
     let failed = |e: String| {
@@ -93,7 +104,7 @@ pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]
         .set_key_value_metadata(Some(vec![KeyValue::new(KEY.to_owned(), json)]))
         .build();
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(|e| failed(e.to_string()))?;
+    let file = draft_in(folder).map_err(|e| failed(e.to_string()))?;
     let mut writer = ArrowWriter::try_new(file.as_file(), schema.clone(), Some(properties)).map_err(|e| failed(e.to_string()))?;
     let triplets: Vec<(u32, u32, f64)> = counts.csr().triplets().collect();
     for part in triplets.chunks(BATCH) {

@@ -12,6 +12,8 @@
 //! # Ok::<(), metastate_ingest::IngestError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod arrays;
 mod assemble;
 mod cells;
@@ -21,8 +23,10 @@ mod counter;
 mod countsfile;
 mod error;
 mod filter;
+mod guard;
 mod guess;
 mod labels;
+mod machine;
 mod manifest;
 mod matrix;
 pub mod memory;
@@ -50,11 +54,13 @@ pub use counter::{LocalCounter, PairBatch, PairCounter};
 pub use countsfile::write_counts;
 pub use error::{IngestError, Place, Result, nearest};
 pub use filter::Filter;
+pub use guard::guarded;
+pub use machine::available_memory;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues};
 pub use progress::{Phase, ReadProgress, Silent, Update};
 pub use settings::{As, BoundingBox, InputSettings};
-pub use source::{Compression, Format, Source};
+pub use source::{Compression, Format, Source, expand_names};
 
 /// What was read.
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use metastate::{Counts, Csr, Label, Mat, StateIndex};
 use crate::assemble::CountedStates;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
+use crate::machine::available_memory;
 use crate::npy::{Kind, NpyReader};
 use crate::progress::{Phase, ReadProgress, tell};
 use crate::settings::{As, InputSettings};
@@ -99,12 +100,15 @@ impl Sink for Collector<'_> {
         }
         let d = u128::from(shape.rows);
         let bytes = if shape.dense && self.as_ == Some(As::Matrix) { d * d * 8 } else { u128::from(shape.entries) * 40 + d * 32 };
-        let limit = self.settings.memory_limit.map_or(u128::from(u64::MAX >> 20), u128::from);
+        let limit = u128::from(self.settings.memory_limit.unwrap_or_else(available_memory));
         if bytes > limit || shape.rows >= u64::from(u32::MAX) - 1 {
-            return Err(IngestError::new(Code::TooLarge, format!("reading this matrix would need about {bytes} bytes"))
-                .file(file)
-                .value(format!("{} x {}", shape.rows, shape.cols))
-                .remedy("raise --memory-limit, or store it as a sparse matrix"));
+            return Err(IngestError::new(
+                Code::TooLarge,
+                format!("reading this matrix would need about {bytes} bytes, and there is memory for {limit}"),
+            )
+            .file(file)
+            .value(format!("{} x {}", shape.rows, shape.cols))
+            .remedy("store it as a sparse matrix, use a machine with more memory, or insist with a larger --memory-limit"));
         }
         self.d = Some(shape.rows);
         if shape.dense && self.as_ == Some(As::Matrix) {

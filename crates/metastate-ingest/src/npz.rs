@@ -1,7 +1,7 @@
 //! SciPy's sparse `.npz`: csr, csc and coo. A zip of `.npy` arrays; every size is checked before it is believed.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 
 use zip::ZipArchive;
 
@@ -21,6 +21,18 @@ struct Archive<'s> {
 
 pub(crate) fn refuse(sentence: impl Into<String>, file: &str) -> IngestError {
     IngestError::new(Code::Npz, sentence).file(file).remedy("save it with scipy.sparse.save_npz(file, matrix.tocsr())")
+}
+
+/// Refuses an archive that is read differently by others, or whose parts are the same bytes several times over.
+pub(crate) fn check_archive<R: Read + Seek>(zip: &mut ZipArchive<R>, file: &str) -> Result<()> {
+    if zip.has_duplicate_names() {
+        return Err(refuse("two arrays of this archive have the same name", file));
+    }
+    match zip.has_overlapping_entries() {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(refuse("arrays of this archive overlap: the same bytes stand for several of them", file)),
+        Err(e) => Err(refuse(format!("this is not a whole .npz file ({e})"), file)),
+    }
 }
 
 /// One array of an archive, whose stored sizes are believed as far as packing can go.
@@ -67,6 +79,7 @@ pub(crate) fn read(source: &Source, unpack_limit: u64, sink: &mut dyn Sink) -> R
     let file = source.seekable(unpack_limit)?.open().map_err(|e| source.read_error(e))?;
     let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| refuse(format!("this is not a whole .npz file ({e})"), name))?;
     let mut archive = Archive { zip, name };
+    check_archive(&mut archive.zip, name)?;
     if !archive.has("format") || !archive.has("shape") {
         return Err(refuse("this .npz file holds no SciPy sparse matrix", name));
     }

@@ -148,6 +148,11 @@ fn texts(array: &ArrayRef) -> Option<Vec<Option<String>>> {
     Some(texts.as_string::<i32>().iter().map(|t| t.filter(|t| !t.is_empty()).map(str::to_owned)).collect())
 }
 
+/// Looks at footer and page headers of a Parquet file before anything else believes them; hands back its number of rows.
+pub fn check_parquet(path: &Path) -> Result<u64> {
+    crate::table::check_parquet(path)
+}
+
 /// One dense matrix of numbers: a `.npy` file, in either memory order.
 pub fn matrix(path: &Path) -> Result<Mat> {
     let source = Source::file(path.to_owned())?;

@@ -144,6 +144,18 @@ fn is_pattern(input: &str) -> bool {
 }
 
 /// The files that match, in alphabetical order so that the result does not depend on the disk.
+/// The files that these names stand for: patterns expanded, standard input left out. Nothing is opened, and a pattern that matches nothing names nothing.
+pub fn expand_names(inputs: &[String]) -> Vec<PathBuf> {
+    let mut names = Vec::new();
+    for input in inputs.iter().filter(|i| *i != "-") {
+        match is_pattern(input) && !Path::new(input).exists() {
+            true => names.extend(expand(input).unwrap_or_default()),
+            false => names.push(PathBuf::from(input)),
+        }
+    }
+    names
+}
+
 fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
     let bad = |e: String| IngestError::new(Code::Glob, e).file(pattern).remedy("put the pattern in quotes, or name the files");
     let mut files = Vec::new();

@@ -21,6 +21,8 @@
 //!
 //! To add an option, add one field to its group in `groups/`.
 
+#![forbid(unsafe_code)]
+
 #[macro_use]
 mod define;
 mod commands;

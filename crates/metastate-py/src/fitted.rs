@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metastate::{Label, Mat};
-use metastate_report::folder::{self, Draft};
+use metastate_report::Claim;
+use metastate_report::folder::Draft;
 use metastate_tasks::error::CliError;
 use metastate_tasks::fit::FitOutcome;
 use metastate_tasks::verify;
@@ -71,8 +72,7 @@ impl Fitted {
     fn save(&self, py: Python<'_>, place: PathBuf, force: bool) -> PyResult<()> {
         let solved = Arc::clone(&self.solved);
         watched::run(py, None, None, move |_, stopper| {
-            folder::tidy(&place);
-            folder::check_free(&place, force)?;
+            let _claim = Claim::folder(&place, force)?;
             let extras = solved.extras()?;
             stopper.go_on()?;
             solved.write(&place, force, &extras).map(drop)
@@ -116,7 +116,7 @@ pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py
         let e = CliError::failed("E-CLI-RESULT", format!("{name} is not the file that `metastate fit` wrote"));
         return Err(to_python(py, &e.at(place.display().to_string()).remedy("it was changed or damaged afterwards; fit again")));
     }
-    let extras = metastate_report::load_extras(&place).map_err(told)?;
+    let extras = metastate_report::load_extras(&place, result.xi.len()).map_err(told)?;
     let out = PyDict::new(py);
     out.set_item("U", matrix(py, &result.factors.u)?)?;
     out.set_item("V", matrix(py, &result.factors.v)?)?;
@@ -142,8 +142,7 @@ pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py
 #[pyfunction]
 pub fn write_files(py: Python<'_>, place: PathBuf, files: Vec<(String, Vec<u8>)>, force: bool) -> PyResult<()> {
     let write = || -> metastate_report::Result<()> {
-        folder::tidy(&place);
-        folder::check_free(&place, force)?;
+        let _claim = Claim::folder(&place, force)?;
         let draft = Draft::begin(&place)?;
         for (name, bytes) in &files {
             draft.file(name, bytes)?;

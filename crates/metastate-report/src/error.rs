@@ -8,6 +8,15 @@ pub enum Error {
     /// The place is taken.
     #[error("there is something at {} already", .0.display())]
     Exists(PathBuf),
+    /// The place is taken by something that is no folder.
+    #[error("{} is a file, where a folder is to be written", .0.display())]
+    NoFolder(PathBuf),
+    /// The place is taken by a folder that somebody else made.
+    #[error("{} is a folder that metastate did not write", .0.display())]
+    NotOurs(PathBuf),
+    /// Another run has the place.
+    #[error("another run is writing to {}", .0.display())]
+    Busy(PathBuf),
     /// The operating system said no.
     #[error("{} cannot be {doing} ({cause})", .path.display())]
     Io {

@@ -1,19 +1,46 @@
 //! A folder appears whole or not at all: written beside its place, flushed, renamed.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::disk::{self, flush_folder};
 use crate::error::{Error, Result, writing};
+use crate::inside;
+use crate::summary::SCHEMA_FAMILY;
 
-/// Whether a result may be written here: nothing is there, or `force` allows to replace a folder.
+/// Whether a folder may be written here: nothing is there, or `force` allows to replace a folder that is ours.
 pub fn check_free(place: &Path, force: bool) -> Result<()> {
     match fs::symlink_metadata(place) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(writing(place)(e)),
-        Ok(found) if force && found.is_dir() => Ok(()),
-        Ok(_) => Err(Error::Exists(place.to_owned())),
+        Ok(found) if !found.is_dir() => Err(Error::NoFolder(place.to_owned())),
+        Ok(_) if !force => Err(Error::Exists(place.to_owned())),
+        Ok(_) if is_ours(place) => Ok(()),
+        Ok(_) => Err(Error::NotOurs(place.to_owned())),
     }
+}
+
+/// Files that `metastate` writes into folders without a document that names their kind: a simulated chain.
+const SIMULATED: [&str; 5] = ["U.npy", "V.npy", "xi.npy", "P.npy", "counts.csv"];
+/// What the document of a folder of ours begins its story with: a result, a comparison, a forecast.
+const DOCUMENTS: [(&str, &str); 3] = [("summary.json", "schema"), ("compare.json", "methods"), ("forecast.json", "timescales")];
+
+/// Whether a folder is one that `metastate` wrote, as far as its own document tells; an empty one is nobody's.
+fn is_ours(place: &Path) -> bool {
+    let names: Vec<String> =
+        fs::read_dir(place).into_iter().flatten().flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    if names.is_empty() {
+        return true;
+    }
+    let simulated =
+        ["U.npy", "V.npy", "xi.npy"].iter().all(|n| names.iter().any(|m| m == n)) && names.iter().all(|n| SIMULATED.contains(&n.as_str()));
+    let document = |(name, key): &(&str, &str)| {
+        let value: Option<serde_json::Value> = inside::read(place, name).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        value.is_some_and(|v| {
+            v.get(key).is_some_and(|found| *key != "schema" || found.as_str().is_some_and(|s| s.starts_with(SCHEMA_FAMILY)))
+        })
+    };
+    simulated || DOCUMENTS.iter().any(document)
 }
 
 /// A folder that is being written.
@@ -28,13 +55,13 @@ impl Draft {
     /// Begins a folder that will stand at `place`.
     pub fn begin(place: &Path) -> Result<Self> {
         let parent = parent_of(place);
-        fs::create_dir_all(parent).map_err(writing(parent))?;
-        let draft = beside(place, "new");
+        disk::create_dir_all(parent).map_err(writing(parent))?;
+        let draft = own(place, "new");
         // What a killed process with this number left there.
         if draft.exists() {
-            fs::remove_dir_all(&draft).map_err(writing(&draft))?;
+            disk::remove_dir_all(&draft).map_err(writing(&draft))?;
         }
-        fs::create_dir(&draft).map_err(writing(&draft))?;
+        disk::create_dir(&draft).map_err(writing(&draft))?;
         Ok(Draft { place: place.to_owned(), draft, done: false })
     }
 
@@ -42,21 +69,21 @@ impl Draft {
     pub fn file(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.draft.join(name);
         if let Some(inner) = path.parent().filter(|p| *p != self.draft) {
-            fs::create_dir_all(inner).map_err(writing(inner))?;
+            disk::create_dir_all(inner).map_err(writing(inner))?;
         }
-        write_flushed(&path, bytes).map_err(writing(&path))
+        disk::write_new(&path, bytes).map_err(writing(&path))
     }
 
     /// Puts the folder in its place; with `force`, in the place of another.
     pub fn finish(mut self, force: bool) -> Result<()> {
         flush_folder(&self.draft).map_err(writing(&self.draft))?;
         check_free(&self.place, force)?;
-        let old = beside(&self.place, "old");
+        let old = own(&self.place, "old");
         let replaced = self.place.exists();
         if replaced {
-            fs::rename(&self.place, &old).map_err(writing(&self.place))?;
+            disk::rename(&self.place, &old).map_err(writing(&self.place))?;
         }
-        if let Err(cause) = fs::rename(&self.draft, &self.place) {
+        if let Err(cause) = disk::rename(&self.draft, &self.place) {
             if replaced {
                 // The old one goes back; the first cause is the one to tell.
                 let _ = fs::rename(&old, &self.place);
@@ -64,11 +91,12 @@ impl Draft {
             return Err(writing(&self.place)(cause));
         }
         self.done = true;
-        flush_folder(parent_of(&self.place)).map_err(writing(&self.place))?;
+        let flushed = flush_folder(parent_of(&self.place)).map_err(writing(&self.place));
         if replaced {
-            fs::remove_dir_all(&old).map_err(writing(&old))?;
+            // The new one stands. An old one that cannot be removed is left for the next run to tidy up.
+            let _ = disk::remove_dir_all(&old);
         }
-        Ok(())
+        flushed
     }
 }
 
@@ -83,46 +111,42 @@ impl Drop for Draft {
 /// Writes one file beside its place, flushes it and renames it.
 pub fn write_file(place: &Path, bytes: &[u8]) -> Result<()> {
     let parent = parent_of(place);
-    fs::create_dir_all(parent).map_err(writing(parent))?;
-    let draft = beside(place, "new");
-    let written = write_flushed(&draft, bytes).and_then(|()| fs::rename(&draft, place)).and_then(|()| flush_folder(parent));
+    disk::create_dir_all(parent).map_err(writing(parent))?;
+    let draft = own(place, "new");
+    let written = disk::write_new(&draft, bytes).and_then(|()| disk::rename(&draft, place)).and_then(|()| flush_folder(parent));
     written.map_err(|e| {
         let _ = fs::remove_file(&draft);
         writing(place)(e)
     })
 }
 
-fn write_flushed(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// The names in a folder are on disk only after the folder itself was flushed. Where folders cannot be opened (Windows) the
-/// rename is all that can be had.
-fn flush_folder(path: &Path) -> std::io::Result<()> {
-    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
-}
-
-fn parent_of(place: &Path) -> &Path {
+/// The folder that a place is in.
+pub(crate) fn parent_of(place: &Path) -> &Path {
     match place.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
 }
 
-/// `.name.word-process` in the same folder, so that the rename stays on one disk.
-fn beside(place: &Path, word: &str) -> PathBuf {
-    let name = place.file_name().map_or_else(|| "result".into(), |n| n.to_string_lossy());
-    parent_of(place).join(format!(".{name}.{word}-{}", std::process::id()))
+/// `.name.word` in the same folder, so that a rename stays on one disk.
+pub(crate) fn beside(place: &Path, word: &str) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(place.file_name().unwrap_or("result".as_ref()));
+    name.push(format!(".{word}"));
+    parent_of(place).join(name)
+}
+
+/// The same for this process alone: `.name.word-process`.
+fn own(place: &Path, word: &str) -> PathBuf {
+    beside(place, &format!("{word}-{}", std::process::id()))
 }
 
 /// Removes a folder so that it is whole until it is gone: moved to another name first. What a killed process leaves under that
 /// name is for [`tidy`].
 pub fn remove(place: &Path) -> std::io::Result<()> {
-    let gone = beside(place, "gone");
-    fs::rename(place, &gone)?;
-    fs::remove_dir_all(gone)
+    let gone = own(place, "gone");
+    disk::rename(place, &gone)?;
+    disk::remove_dir_all(&gone)
 }
 
 /// Removes what killed processes left beside `place`, and puts back a folder that was moved away and never replaced.

@@ -3,13 +3,18 @@
 //! A folder appears whole or not at all: see [`folder`]. Arrays are NumPy's (`.npz`), tables are CSV and Parquet, everything
 //! else stands in `summary.json`. The bytes of `factors.npz` and `states.csv` depend on the numbers alone.
 
+#![forbid(unsafe_code)]
+
 mod chart;
+mod claim;
+pub mod disk;
 mod error;
 mod figure;
 mod fit_tables;
 pub mod folder;
 mod forecast;
 pub mod hash;
+pub mod inside;
 mod load;
 mod map;
 pub mod npz;
@@ -23,6 +28,7 @@ mod summary;
 mod tables;
 mod zones;
 
+pub use claim::Claim;
 pub use error::{Error, Result};
 pub use figure::{Figure, Series};
 pub use fit_tables::{path_csv, ranks_csv, uncertainty_csv};

@@ -1,16 +1,18 @@
 //! Reads a result folder again. Everything in it may have been changed: nothing is taken on trust.
 
+use std::collections::HashSet;
 use std::path::Path;
 
+use metastate::Mat;
 use metastate::proof::Witness;
 use metastate::solve::Factors;
 
-use crate::error::{Result, damaged, reading};
-use crate::hash;
+use crate::error::{Result, damaged};
 use crate::npz::{Array, read_npz};
 use crate::page::Extras;
-use crate::summary::Summary;
+use crate::summary::{RefitRecord, Summary};
 use crate::tables::parse_csv;
+use crate::{hash, inside};
 
 /// A result as its files tell it.
 #[derive(Debug, Clone)]
@@ -35,41 +37,80 @@ pub struct SavedResult {
     pub changed: Vec<String>,
 }
 
-/// Reads all files of a result.
+/// More meta-states than states are of no use; a few are allowed, whatever the number of states.
+const SPARE_COLUMNS: usize = 64;
+/// Degrees; everything on the map is nearer.
+const FARTHEST: f64 = 400.0;
+
+/// Reads all files of a result. Sizes, kinds and numbers are checked against each other here, so that nobody else has to: what comes out can be
+/// computed with. Whether it is *true* is for `metastate verify` to say.
 pub fn load(folder: &Path) -> Result<SavedResult> {
     let summary = Summary::read(folder)?;
-    let [u, v, xi] = arrays(&folder.join("factors.npz"), ["U", "V", "xi"])?;
-    let [a, b, mu, left, right, excess] = arrays(&folder.join("certificate.npz"), ["a", "b", "mu", "left", "right", "excess"])?;
-    let matrix = |array: Array, file: &str| {
-        let name = array.name.clone();
-        array.into_matrix().ok_or_else(|| damaged(&folder.join(file), format!("holds an array `{name}` that is no matrix")))
+    let file = |name: &str| folder.join(name);
+    let [u, v, xi] = arrays(&file("factors.npz"), ["U", "V", "xi"])?;
+    let factors = factors(&file("factors.npz"), u, v, None)?;
+    let states = factors.u.rows();
+    let xi = list(&file("factors.npz"), xi, states)?;
+    if xi.iter().any(|x| *x < 0.0) || xi.iter().sum::<f64>() <= 0.0 {
+        return Err(damaged(&file("factors.npz"), "holds weights `xi` that are negative or all zero"));
+    }
+    let table = |name: &str| table(folder, name);
+    let loaded = SavedResult {
+        refit: load_refit(folder, states)?,
+        witness: load_witness(&file("certificate.npz"), states)?,
+        states: table("states.csv")?,
+        latent: table("latent.csv")?,
+        metastates: table("metastates.csv")?,
+        changed: changed(folder, &summary)?,
+        factors,
+        xi,
+        summary,
     };
+    check_states(&file("states.csv"), &loaded.states, states)?;
+    check_ranks(&file("summary.json"), &loaded)?;
+    Ok(loaded)
+}
+
+/// Files whose bytes are not those that the summary names.
+fn changed(folder: &Path, summary: &Summary) -> Result<Vec<String>> {
     let mut changed = Vec::new();
     for (name, sha256) in &summary.files {
-        // A name from the file must not lead out of the folder.
-        let plain = Path::new(name).components().count() == 1 && !name.contains("..");
-        if !plain || hash::of_file(&folder.join(name))?.1 != *sha256 {
+        // A name from the file must not lead out of the folder, and a file that is gone has changed.
+        let plain = Path::new(name).components().count() == 1 && !name.contains("..") && !Path::new(name).is_absolute();
+        let same = plain && inside::look(folder, name)?.is_some() && hash::of_file(&folder.join(name))?.1 == *sha256;
+        if !same {
             changed.push(name.clone());
         }
     }
-    Ok(SavedResult {
-        factors: Factors { u: matrix(u, "factors.npz")?, v: matrix(v, "factors.npz")? },
-        refit: load_refit(&folder.join("refit.npz"))?,
-        xi: xi.data,
-        witness: Witness {
-            a: matrix(a, "certificate.npz")?,
-            b: matrix(b, "certificate.npz")?,
-            mu: mu.data,
-            left: matrix(left, "certificate.npz")?,
-            right: matrix(right, "certificate.npz")?,
-            excess: excess.data,
-        },
-        states: table(&folder.join("states.csv"))?,
-        latent: table(&folder.join("latent.csv"))?,
-        metastates: table(&folder.join("metastates.csv"))?,
-        changed,
-        summary,
-    })
+    Ok(changed)
+}
+
+/// One header, one row a state, all of the same length, no label twice.
+fn check_states(path: &Path, table: &[Vec<String>], states: usize) -> Result<()> {
+    let Some((header, rows)) = table.split_first() else { return Err(damaged(path, "is empty")) };
+    if rows.len() != states {
+        return Err(damaged(path, format!("names {} states, and the factors have {states}", rows.len())));
+    }
+    if let Some(at) = rows.iter().position(|row| row.len() != header.len()) {
+        return Err(damaged(path, format!("has {} fields in row {}, and {} names of columns", rows[at].len(), at + 1, header.len())));
+    }
+    let Some(label) = header.iter().position(|name| name == "label") else { return Err(damaged(path, "has no column `label`")) };
+    let mut seen = HashSet::new();
+    match rows.iter().find(|row| !seen.insert(row[label].as_str())) {
+        Some(row) => Err(damaged(path, format!("names the state `{}` twice", row[label].escape_debug()))),
+        None => Ok(()),
+    }
+}
+
+/// Numbers of meta-states that the records name: loops run up to them.
+fn check_ranks(path: &Path, loaded: &SavedResult) -> Result<()> {
+    let most = loaded.xi.len() + SPARE_COLUMNS;
+    let choice = loaded.summary.choice.iter().flat_map(|c| [c.rank, c.best_rank]);
+    let named = choice.chain(loaded.summary.refit.iter().map(RefitRecord::rank)).chain([loaded.summary.rank]);
+    match named.into_iter().find(|rank| *rank > most) {
+        Some(rank) => Err(damaged(path, format!("names a rank of {rank}; there are {} states", loaded.xi.len()))),
+        None => Ok(()),
+    }
 }
 
 impl SavedResult {
@@ -85,6 +126,33 @@ impl SavedResult {
         self.states[1..].iter().map(|row| row.get(at).cloned().ok_or_else(missing)).collect()
     }
 
+    /// The zone of each state, from 0, of so many zones.
+    pub fn zones(&self, count: usize) -> Result<Vec<u32>> {
+        let zone = |text: String| match text.parse::<u32>() {
+            Ok(z) if (1..=count).contains(&(z as usize)) => Ok(z - 1),
+            _ => Err(damaged(
+                Path::new("states.csv"),
+                format!("has `{text}` in the column `zone`; the zones are numbered from 1 to {count}"),
+            )),
+        };
+        self.column("zone")?.into_iter().map(zone).collect()
+    }
+
+    /// Longitude and latitude of each state, where the table has them.
+    pub fn coordinates(&self) -> Result<Option<Vec<(f64, f64)>>> {
+        let named = |name: &str| self.states.first().is_some_and(|header| header.iter().any(|h| h == name));
+        if !named("lon") || !named("lat") {
+            return Ok(None);
+        }
+        let places: Vec<(f64, f64)> = self.numbers("lon")?.into_iter().zip(self.numbers("lat")?).collect();
+        match places.iter().find(|p| !(p.0.abs() <= FARTHEST && p.1.abs() <= FARTHEST)) {
+            Some((lon, lat)) => {
+                Err(damaged(Path::new("states.csv"), format!("has a place at {lon}, {lat}, which is no longitude and latitude")))
+            }
+            None => Ok(Some(places)),
+        }
+    }
+
     /// The same as numbers.
     pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
         let number = |text: String| {
@@ -94,35 +162,97 @@ impl SavedResult {
     }
 }
 
-/// What the page shows beyond the tables; nothing where the folder was written without it.
-pub fn load_extras(folder: &Path) -> Result<Extras> {
+/// What the page shows beyond the tables, for so many states; nothing where the folder was written without it.
+pub fn load_extras(folder: &Path, states: usize) -> Result<Extras> {
     let path = folder.join("page.json");
-    if !path.exists() {
-        return Ok(Extras::default());
-    }
-    let text = std::fs::read_to_string(&path).map_err(reading(&path))?;
-    serde_json::from_str(&text).map_err(|e| damaged(&path, format!("cannot be read ({e})")))
+    let Some(bytes) = inside::read_if_there(folder, "page.json")? else { return Ok(Extras::default()) };
+    let extras: Extras = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, format!("cannot be read ({e})")))?;
+    extras.check(states).map_err(|why| damaged(&path, why))?;
+    Ok(extras)
 }
 
-fn load_refit(path: &Path) -> Result<Option<Factors>> {
-    if !path.exists() {
+fn load_refit(folder: &Path, states: usize) -> Result<Option<Factors>> {
+    let path = folder.join("refit.npz");
+    if inside::look(folder, "refit.npz")?.is_none() {
         return Ok(None);
     }
-    let [u, v] = arrays(path, ["U", "V"])?;
-    let matrix = |array: Array| array.into_matrix().ok_or_else(|| damaged(path, "holds an array that is no matrix"));
-    Ok(Some(Factors { u: matrix(u)?, v: matrix(v)? }))
+    let [u, v] = arrays(&path, ["U", "V"])?;
+    factors(&path, u, v, Some(states)).map(Some)
 }
 
+/// U and V of the same size (`d x s`), all numbers finite.
+fn factors(path: &Path, u: Array, v: Array, states: Option<usize>) -> Result<Factors> {
+    let (u, v) = (matrix(path, u)?, matrix(path, v)?);
+    let size = format!("U of {} x {} and V of {} x {}", u.rows(), u.cols(), v.rows(), v.cols());
+    if (u.rows(), u.cols()) != (v.rows(), v.cols()) || u.cols() == 0 || u.rows() == 0 {
+        return Err(damaged(path, format!("holds {size}; they must have the same size, and at least one row and column")));
+    }
+    if let Some(states) = states.filter(|d| *d != u.rows()) {
+        return Err(damaged(path, format!("holds {size}; there are {states} states")));
+    }
+    if u.cols() > u.rows() + SPARE_COLUMNS {
+        return Err(damaged(path, format!("holds {size}: more columns than states")));
+    }
+    Ok(Factors { u, v })
+}
+
+/// The dual point: A, B, left and right a row for each state, as many multipliers, and one excess for each pair of vectors.
+fn load_witness(path: &Path, states: usize) -> Result<Witness> {
+    let [a, b, mu, left, right, excess] = arrays(path, ["a", "b", "mu", "left", "right", "excess"])?;
+    let (a, b, left, right) = (matrix(path, a)?, matrix(path, b)?, matrix(path, left)?, matrix(path, right)?);
+    for (name, x, other) in [("a", &a, &b), ("left", &left, &right)] {
+        if x.rows() != states || (x.rows(), x.cols()) != (other.rows(), other.cols()) || x.cols() > states + SPARE_COLUMNS {
+            return Err(damaged(
+                path,
+                format!(
+                    "holds an array `{name}` of {} x {}, and its partner is of another size or there are {states} states",
+                    x.rows(),
+                    x.cols()
+                ),
+            ));
+        }
+    }
+    let (mu, excess) = (list(path, mu, states)?, list(path, excess, left.cols())?);
+    Ok(Witness { a, b, mu, left, right, excess })
+}
+
+/// A list of this length, all numbers finite.
+fn list(path: &Path, array: Array, length: usize) -> Result<Vec<f64>> {
+    if array.shape != [length] {
+        return Err(damaged(path, format!("holds `{}` of the shape {:?}; {length} numbers are needed", array.name, array.shape)));
+    }
+    finite(path, &array.name, &array.data)?;
+    Ok(array.data)
+}
+
+fn matrix(path: &Path, array: Array) -> Result<Mat> {
+    finite(path, &array.name, &array.data)?;
+    let name = array.name.clone();
+    array.into_matrix().ok_or_else(|| damaged(path, format!("holds an array `{name}` that is no matrix")))
+}
+
+fn finite(path: &Path, name: &str, data: &[f64]) -> Result<()> {
+    match data.iter().find(|x| !x.is_finite()) {
+        Some(x) => Err(damaged(path, format!("holds `{x}` in the array `{name}`; finite numbers are needed"))),
+        None => Ok(()),
+    }
+}
+
+/// These arrays, each once.
 fn arrays<const N: usize>(path: &Path, names: [&str; N]) -> Result<[Array; N]> {
-    let all = read_npz(path)?;
+    let mut all = read_npz(path)?;
+    if let Some(other) = all.iter().find(|a| !names.contains(&a.name.as_str())) {
+        return Err(damaged(path, format!("holds an array `{}` that no result has", other.name.escape_debug())));
+    }
     let mut found = Vec::new();
     for name in names {
-        found.push(all.iter().find(|a| a.name == name).cloned().ok_or_else(|| damaged(path, format!("holds no array `{name}`")))?);
+        let at = all.iter().position(|a| a.name == name).ok_or_else(|| damaged(path, format!("holds no array `{name}`")))?;
+        found.push(all.swap_remove(at));
     }
     found.try_into().map_err(|_| damaged(path, "holds other arrays"))
 }
 
-fn table(path: &Path) -> Result<Vec<Vec<String>>> {
-    let text = std::fs::read_to_string(path).map_err(reading(path))?;
-    parse_csv(&text).ok_or_else(|| damaged(path, "has a quote that is never closed"))
+fn table(folder: &Path, name: &str) -> Result<Vec<Vec<String>>> {
+    let text = inside::read_text(folder, name)?;
+    parse_csv(&text).ok_or_else(|| damaged(&folder.join(name), "has a quote that is never closed"))
 }

@@ -9,7 +9,8 @@ use metastate_ingest::arrays::{self, NumberArray};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use crate::error::{Result, damaged, reading};
+use crate::error::{Result, damaged};
+use crate::inside;
 
 /// A named array, row by row.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +77,8 @@ pub fn npz_bytes(arrays: &[Array]) -> std::io::Result<Vec<u8>> {
 
 /// All arrays of an `.npz` file of float64. Nothing is allocated on the word of a header: sizes are checked against the file.
 pub fn read_npz(path: &Path) -> Result<Vec<Array>> {
-    let bytes = std::fs::read(path).map_err(reading(path))?;
+    let (folder, name) = inside::split(path);
+    let bytes = inside::read(folder, name)?;
     parse_npz(&bytes).map_err(|what| damaged(path, what))
 }
 

@@ -11,6 +11,7 @@ use metastate::solve::Factors;
 use crate::error::{Result, damaged, writing};
 use crate::folder::{Draft, write_file};
 use crate::hash;
+use crate::inside;
 use crate::npz::{Array, npz_bytes};
 use crate::page::{self, Extras};
 use crate::png::Painter;
@@ -143,6 +144,7 @@ pub fn pictures(summary: &Summary, result: &FitResult, extras: &Extras) -> Vec<(
 
 /// The page and the plots of a folder that stands; with a painter, the plots as PNG too.
 pub fn remake(place: &Path, summary: &Summary, result: &FitResult, extras: &Extras, painter: Option<&Painter>) -> Result<usize> {
+    inside::make_folder(place, "plots")?;
     for (name, svg) in plots::all(result, summary.lag(), extras) {
         let file = place.join("plots").join(name);
         write_file(&file, svg.as_bytes())?;

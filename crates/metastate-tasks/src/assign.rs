@@ -14,6 +14,7 @@ use crate::args::{AssignCommand, AssignKind, InputArgs, RefitKind};
 use crate::count::check_place;
 use crate::data;
 use crate::error::{CliError, Result};
+use crate::place;
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::verify::recorded_options;
@@ -43,10 +44,13 @@ impl Assigned {
 
 /// Reads the result and the inputs, writes the table.
 pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Assigned> {
-    check_place(&command.assign.out, command.assign.force, &command.input.inputs)?;
+    let mut read = place::inputs(&command.input);
+    // The table must not stand in the place of the result that it is made of, nor of a file of it.
+    read.extend(std::fs::read_dir(&command.assign.result).into_iter().flatten().flatten().map(|e| e.path()));
+    let _claim = check_place(&command.assign.out, command.assign.force, &read)?;
     let result = metastate_report::load(&command.assign.result)?;
     let summary = &result.summary;
-    let (theirs, fit) = recorded_options(&command.assign.result, summary)?;
+    let (theirs, fit) = recorded_options(&command.assign.result, &result)?;
     let input = as_in_the_fit(&command.input, theirs);
 
     stopper.doing(Doing::Reading);

@@ -11,14 +11,15 @@ use metastate::solve::score::{Smoothing, score};
 use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::{Folds, Label, WeightPower};
 use metastate_ingest::{Data, Ingested};
-use metastate_report::folder::{self, Draft};
+use metastate_report::folder::Draft;
 use metastate_report::page::comparison;
-use metastate_report::{LedgerRecord, ZoneSet, bar_chart, csv_field, number, zone_map};
+use metastate_report::{Claim, LedgerRecord, ZoneSet, bar_chart, csv_field, number, zone_map};
 use serde::Serialize;
 
 use crate::args::{self, CompareArgs, CompareCommand, FitArgs, HardKind, Options};
 use crate::data;
 use crate::error::{CliError, Result};
+use crate::place;
 use crate::progress::Reporter;
 use crate::reference::{self, Reference};
 use crate::stop::{Doing, Stopper};
@@ -93,8 +94,9 @@ pub fn run_on(
     let compare = &command.compare;
     let methods = chosen(&compare.methods)?;
     compare.check()?;
-    folder::tidy(&compare.out);
-    folder::check_free(&compare.out, compare.force)?;
+    let beside = compare.places.iter().chain(&compare.reference_from).cloned();
+    place::keep(&compare.out, place::inputs(&command.input).into_iter().chain(beside))?;
+    let _claim = Claim::folder(&compare.out, compare.force)?;
 
     stopper.doing(Doing::Reading);
     let mut watch = WatchReading { reporter, stopper };

@@ -1,6 +1,6 @@
 //! `metastate count`: only the reading, into a file that can be merged with others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use metastate_ingest::{Data, write_counts};
 use serde::Serialize;
@@ -8,10 +8,11 @@ use serde::Serialize;
 use crate::args::CountCommand;
 use crate::data;
 use crate::error::{CliError, Result};
+use crate::place;
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::WatchReading;
-use metastate_report::LedgerRecord;
+use metastate_report::{Claim, LedgerRecord};
 
 /// What was counted.
 #[derive(Debug, Serialize)]
@@ -38,8 +39,9 @@ impl Counted {
 
 /// Counts and writes.
 pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Counted> {
-    check_place(&command.count.out, command.count.force, &command.input.inputs)?;
+    place::keep(&command.count.out, place::inputs(&command.input))?;
     check_name(&command.count.out)?;
+    let _claim = check_place(&command.count.out, command.count.force, &place::inputs(&command.input))?;
     stopper.doing(Doing::Reading);
     let ingested = data::ingest(&command.input, false, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
@@ -80,15 +82,20 @@ fn check_name(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file is replaced only when that is asked for, an input never.
-pub fn check_place(out: &Path, force: bool, inputs: &[String]) -> Result<()> {
-    if inputs.iter().any(|i| Path::new(i).canonicalize().is_ok_and(|file| Some(file) == out.canonicalize().ok())) {
-        return Err(CliError::bad("E-CLI-EXISTS", "an input would be overwritten")
-            .at(out.display().to_string())
-            .remedy("name another file with --out"));
+/// A file is replaced only when that is asked for, an input never. What comes back keeps the place for this run.
+pub fn check_place(out: &Path, force: bool, read: &[PathBuf]) -> Result<Claim> {
+    place::keep(out, read.to_vec())?;
+    let claim = Claim::file(out)?;
+    if out.is_dir() {
+        return Err(CliError::bad(
+            "E-CLI-EXISTS",
+            "there is a folder at this place, and a file is to be written; a folder is never replaced by a file",
+        )
+        .at(out.display().to_string())
+        .remedy("name a file with --out"));
     }
-    if out.is_dir() || (out.symlink_metadata().is_ok() && !force) {
+    if out.symlink_metadata().is_ok() && !force {
         return Err(CliError::exists(out));
     }
-    Ok(())
+    Ok(claim)
 }

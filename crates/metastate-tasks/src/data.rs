@@ -1,5 +1,6 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
+use metastate::chain::{StationaryOptions, stationary_law};
 use metastate::fit::Parts;
 use metastate::{Chain, Estimate, Given, RowWeights, WeightsBy};
 use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
@@ -82,10 +83,14 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
             let given = Given { weights, weight_power: fit.weight_power, index: Some(matrix.index) };
-            let chain = match matrix.values {
-                MatrixValues::Sparse(p) => Chain::from_sparse(p, given)?,
-                MatrixValues::Dense(p) => Chain::from_dense(p, given)?,
+            let stationary = given.weights == RowWeights::Stationary;
+            let made = match matrix.values {
+                MatrixValues::Sparse(p) => Chain::from_sparse(p, given),
+                MatrixValues::Dense(p) => Chain::from_dense(p, given),
             };
+            let chain = made.map_err(|e| absorbed(e, stationary))?;
+            let mut hints = ingested.hints;
+            hints.extend(several_laws(&chain, stationary));
             Ok(Dataset {
                 data: metastate::Data::from_matrix(chain),
                 coordinates: None,
@@ -93,10 +98,36 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
                 inputs,
                 rows: matrix.entries,
                 rows_counted: matrix.entries,
-                hints: ingested.hints,
+                hints,
             })
         }
     }
+}
+
+/// A matrix whose stationary law has one state only: the others lead into it and never come back.
+fn absorbed(e: metastate::Error, stationary: bool) -> CliError {
+    match e {
+        metastate::Error::OneState { label } if stationary => CliError::bad(
+            "E-DATA-ONE-STATE",
+            format!("the stationary law of this matrix is all on one state ({label}): the others lead into it and never come back, so they have no weight"),
+        )
+        .remedy("give the states weights of your own with --weights, such as how often each of them begins"),
+        other => other.into(),
+    }
+}
+
+/// Up to this number of states closed classes are counted once more, for a sentence.
+const MOST_STATES_COUNTED: usize = 2000;
+
+/// What a user must know of a matrix that has several stationary laws.
+fn several_laws(chain: &Chain, stationary: bool) -> Option<String> {
+    if !stationary || chain.states() > MOST_STATES_COUNTED {
+        return None;
+    }
+    let classes = stationary_law(chain.p(), &StationaryOptions::default()).closed_classes;
+    (classes > 1).then(|| {
+        format!("the matrix has {classes} closed classes and so several stationary laws; the weights are those that an even start leads to, and --weights gives others")
+    })
 }
 
 /// Estimates the chain; states without weight are left out, the others keep their labels and places.

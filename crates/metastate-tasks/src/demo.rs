@@ -51,7 +51,7 @@ pub fn run(command: &DemoArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
     let mut name = out.file_name().ok_or_else(|| CliError::exists(&out))?.to_owned();
     name.push("-trips.csv");
     let trips = out.with_file_name(name);
-    count::check_place(&trips, command.force, &[])?;
+    let _claim = count::check_place(&trips, command.force, &[])?;
     let city = city(CITY_ZONES, seed)?;
     reporter.say(format!("a city of {} cells on a coast, {} planted zones, {} trips", city.cells(), city.zones(), command.trips));
     write_trips(&trips, &city.trips(command.trips, seed)?)?;

@@ -131,6 +131,10 @@ impl From<IngestError> for CliError {
 
 impl From<metastate::Error> for CliError {
     fn from(e: metastate::Error) -> Self {
+        if let metastate::Error::Unfinished { .. } = e {
+            return CliError::failed(e.code(), e.to_string())
+                .remedy("remove the checkpoint folders beside the result and run without --resume");
+        }
         CliError::bad(e.code(), e.to_string())
     }
 }
@@ -139,7 +143,30 @@ impl From<metastate_report::Error> for CliError {
     fn from(e: metastate_report::Error) -> Self {
         match e {
             metastate_report::Error::Exists(place) => CliError::exists(&place),
+            metastate_report::Error::NoFolder(place) => CliError::bad(
+                "E-CLI-EXISTS",
+                "there is a file at this place, and a folder is to be written; a file is never replaced by a folder",
+            )
+            .at(place.display().to_string())
+            .remedy("name another place with --out, or remove the file yourself"),
+            metastate_report::Error::NotOurs(place) => CliError::bad(
+                "E-CLI-EXISTS",
+                "there is a folder at this place that metastate did not write, and --force replaces only what metastate wrote",
+            )
+            .at(place.display().to_string())
+            .remedy("name another place with --out, or remove the folder yourself"),
+            metastate_report::Error::Busy(place) => CliError::bad("E-CLI-BUSY", "another run is writing to this place")
+                .at(place.display().to_string())
+                .remedy("wait until it is done, or name another place with --out"),
             metastate_report::Error::Io { path, doing: "written", cause } => CliError::write(&path, cause),
+            metastate_report::Error::Io { path, cause, .. }
+                if path.ends_with("summary.json") && cause.kind() == std::io::ErrorKind::NotFound =>
+            {
+                let folder = path.parent().unwrap_or(&path);
+                CliError::bad("E-CLI-RESULT", "there is no result here: no summary.json was found")
+                    .at(folder.display().to_string())
+                    .remedy("name a folder that `metastate fit` wrote")
+            }
             metastate_report::Error::Io { path, cause, .. } => {
                 CliError::failed("E-CLI-RESULT", format!("this file of a result cannot be read ({cause})"))
                     .at(path.display().to_string())

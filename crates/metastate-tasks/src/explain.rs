@@ -33,7 +33,19 @@ const OWN: &[(&str, &str)] = &[
     ),
     (
         "E-CLI-EXISTS",
-        "Something stands at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a result. An input is never overwritten.",
+        "Something stands at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a folder that metastate wrote (a result, a comparison, a forecast, a simulated chain). Anything else, and an input, is never overwritten.",
+    ),
+    (
+        "E-CLI-TIME-LIMIT",
+        "--time-limit counts from the start of the command. Once the solve has begun there is always an answer, which is written with what is proven of it; before that, what was tried so far is kept for --resume.",
+    ),
+    (
+        "E-DATA-SCALE",
+        "Counts, weights or options lie so far apart, or so near to zero, that an answer would hold numbers that are none. Counts may have any unit: divide or multiply all of them by one number. States that hardly occur are left out by --min-share.",
+    ),
+    (
+        "E-CLI-BUSY",
+        "Another run writes to the same place. Each place belongs to one run from before it reads until its result stands; when that run ends, in whatever way, the place is free again.",
     ),
     (
         "E-CLI-WRITE",

@@ -1,22 +1,22 @@
 //! `metastate fit`: read, solve, write.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use metastate::fit::Unfinished;
 use metastate::{Label, Model, fit_from};
 use metastate_report::page::Extras;
-use metastate_report::{FileRecord, FitResult, Summary, folder};
+use metastate_report::{Claim, FileRecord, FitResult, Summary, folder};
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, InputArgs, Options, RunArgs};
+use crate::args::{FitArgs, Init, InputArgs, Options, RefitKind, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
-use crate::{path_checkpoint, record, report, settings, truth};
+use crate::{memory, path_checkpoint, place, record, report, settings, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -39,11 +39,11 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let start = Instant::now();
     check(job)?;
     let out = &job.run.out;
-    for place in [out, &checkpoint::place(out), &path_checkpoint::place(out)] {
+    keep_inputs(out, &job.input, &job.fit)?;
+    let _claim = Claim::folder(out, job.run.force)?;
+    for place in [&checkpoint::place(out), &path_checkpoint::place(out)] {
         folder::tidy(place);
     }
-    folder::check_free(&job.run.out, job.run.force)?;
-    keep_inputs(&job.run.out, &job.input, &job.fit)?;
 
     stopper.doing(Doing::Reading);
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
@@ -122,6 +122,11 @@ impl FitOutcome {
 pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<FitOutcome> {
     let chain = loaded.chain();
     settings::check_clusters(&job.fit, chain.states())?;
+    check_weights(chain)?;
+    if loaded.parts().is_some() {
+        check_total(&job.fit, chain)?;
+    }
+    memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let reading = start.elapsed().as_secs_f64();
@@ -134,16 +139,23 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     let unfinished = take_up(job, &asked_for(job, &inputs), reporter, stopper)?;
 
     let mut watch = FitWatch::new(reporter, stopper);
-    watch.time_limit = job.run.time_limit;
+    watch.deadline = job.run.time_limit.map(|s| start + Duration::from_secs_f64(s.min(1e9)));
     watch.every = Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX);
     watch.tolerance = options.solver_settings().tolerance;
     if stopper.keeps_checkpoints() {
         watch.places = Some(places(job, asked_for(job, &inputs)));
     }
     let model = fit_from(&loaded.data, &options, unfinished, &mut watch);
-    let FitWatch { failure, mut seconds, trace, .. } = watch;
+    let FitWatch { failure, mut seconds, trace, deadline, .. } = watch;
     if let Some(failure) = failure {
         return Err(failure);
+    }
+    if matches!(model, Err(metastate::Error::Interrupted)) && deadline.is_some_and(|d| Instant::now() >= d) {
+        return Err(CliError::failed(
+            "E-CLI-TIME-LIMIT",
+            "the time was up before there was an answer: rank and lambda were still being chosen",
+        )
+        .remedy("give the same command a larger --time-limit and --resume, or name the rank with --rank, or lambda with --lambda-ratio"));
     }
     let mut model = model?;
     if let Some((p, _)) = &truth {
@@ -157,19 +169,72 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
     let extra = record::files(&model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
+    all_numbers(&summary, &extra)?;
     Ok(FitOutcome { summary, model, extra, labels, trace, loaded })
 }
 
-/// No input may lie in the folder that is to be replaced.
+/// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.
 fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
-    let Ok(place) = out.canonicalize() else { return Ok(()) };
-    let mut names: Vec<&str> = input.inputs.iter().chain(&input.labels).chain(&input.weights).map(String::as_str).collect();
-    names.extend(fit.truth.iter().flat_map(|t| t.split(',')));
-    for name in names {
-        if Path::new(name).canonicalize().is_ok_and(|file| file.starts_with(&place)) {
-            return Err(CliError::bad("E-CLI-EXISTS", format!("the input {name} lies in the folder that would be replaced"))
-                .at(out.display().to_string())
-                .remedy("name another folder with --out"));
+    let mut read = place::inputs(input);
+    read.extend(fit.truth.iter().flat_map(|t| t.split(',')).map(PathBuf::from));
+    if let Init::Result(folder) = fit.init() {
+        read.push(folder);
+    }
+    [out.to_owned(), checkpoint::place(out), path_checkpoint::place(out)].iter().try_for_each(|place| place::keep(place, read.clone()))
+}
+
+/// Transitions that a likelihood can be computed of: beyond, squares of their shares vanish or overflow.
+const TRANSITIONS: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
+
+/// Refuses counts that no likelihood can be computed of. The penalised problem itself knows shares only, and takes any.
+fn check_total(fit: &FitArgs, chain: &metastate::Chain) -> Result<()> {
+    let likelihood = fit.chooses() || fit.refit_kind() == RefitKind::Likelihood;
+    if !likelihood || TRANSITIONS.contains(&chain.transitions()) {
+        return Ok(());
+    }
+    Err(CliError::bad(
+        "E-DATA-SCALE",
+        format!("the counts add up to {:e}, and a likelihood of so many transitions is no number", chain.transitions()),
+    )
+    .remedy("multiply or divide all counts by one number, so that they add up to something between 1 and 1e15"))
+}
+
+/// A state with a share below this counts for nothing beside the others: no number of the answer has a digit left for it.
+const SMALLEST_SHARE: f64 = 1e-30;
+
+/// Refuses weights that no number can hold beside each other.
+fn check_weights(chain: &metastate::Chain) -> Result<()> {
+    let most = chain.xi().iter().copied().fold(0.0, f64::max);
+    match chain.xi().iter().position(|x| *x > 0.0 && *x < SMALLEST_SHARE * most) {
+        None => Ok(()),
+        Some(i) => {
+            let label = chain.index().labels().nth(i).map(|l| l.to_string()).unwrap_or_default();
+            Err(CliError::bad(
+                "E-DATA-SCALE",
+                format!(
+                    "the state `{}` has a share of {:e} of all, too small to be told from nothing",
+                    label.escape_debug(),
+                    chain.xi()[i]
+                ),
+            )
+            .remedy("--min-share 1e-12 leaves such states out and says so"))
+        }
+    }
+}
+
+/// Refuses a result in which something that should be a number is none: nobody could read it.
+fn all_numbers(summary: &Summary, extra: &[(&'static str, Vec<u8>)]) -> Result<()> {
+    let refused = |what: String| {
+        CliError::bad("E-DATA-SCALE", format!("a number of the result would be none ({what}): counts or options are at the edge of what numbers can hold"))
+            .remedy("scale the counts so that they add up to something between 1 and 1e15, leave out states that hardly occur with --min-share, or give a larger lambda")
+    };
+    let value = serde_json::to_value(summary).unwrap_or_default();
+    serde_json::from_value::<Summary>(value).map_err(|e| refused(format!("summary.json: {e}")))?;
+    for (name, bytes) in extra.iter().filter(|(name, _)| name.ends_with(".csv")) {
+        let text = String::from_utf8_lossy(bytes);
+        let none = text.lines().skip(1).flat_map(|line| line.split(',')).find(|field| matches!(*field, "NaN" | "inf" | "-inf"));
+        if let Some(field) = none {
+            return Err(refused(format!("{name}: {field}")));
         }
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! What `metastate` does for people, task by task: from options to data, through the recipe of the library, to a result folder. The
 //! command and the Python package are two doors to the same tasks.
 
+#![forbid(unsafe_code)]
+
 pub mod assign;
 mod checkpoint;
 pub mod compare;
@@ -12,7 +14,9 @@ pub mod explain;
 pub mod fit;
 pub mod forecast;
 pub mod inputs;
+pub mod memory;
 mod path_checkpoint;
+mod place;
 pub mod progress;
 mod record;
 mod reference;

@@ -1,4 +1,4 @@
-//! The checkpoint of a choice and its path: `DIR.path-checkpoint/` with the ranks and priors tried so far, the points so far and the factors to
+//! The checkpoints of a choice and its path: `DIR.path-checkpoint/NUMBER/` with the ranks and priors tried so far, the points so far and the factors to
 //! go on from, written anew after every attempt and every point, whole or not at all.
 
 use std::path::{Path, PathBuf};
@@ -8,12 +8,16 @@ use metastate::solve::path::{LambdaPoint, PointScore};
 use metastate::solve::score::Score;
 use metastate::solve::select::{Attempt, HeldOut};
 use metastate::solve::{Errors, Factors, Objective, Status};
-use metastate_report::folder::{self, Draft};
 use metastate_report::npz::{Array, npz_bytes, read_npz};
+use metastate_report::{hash, inside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::checkpoint::{self, Envelope};
 use crate::error::{CliError, Result};
+
+/// Folds that a choice may have, at most.
+const MOST_FOLDS: usize = 1000;
 
 /// A point of the path, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,6 +99,7 @@ impl From<KeptAttempt> for Attempt {
 
 #[derive(Serialize, Deserialize)]
 struct Body {
+    arrays_sha256: String,
     asked_for: Value,
     attempts: Vec<KeptAttempt>,
     points: Vec<KeptPoint>,
@@ -108,7 +113,7 @@ pub fn place(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-/// Replaces the checkpoint.
+/// Writes the next checkpoint; the one before it is kept.
 pub fn write(place: &Path, asked_for: &Value, unfinished: &Unfinished) -> Result<()> {
     let mut arrays = Vec::new();
     let mut add = |name: String, x: &Factors| {
@@ -118,47 +123,55 @@ pub fn write(place: &Path, asked_for: &Value, unfinished: &Unfinished) -> Result
     unfinished.factors.iter().for_each(|x| add(String::new(), x));
     unfinished.fold_factors.iter().enumerate().for_each(|(f, x)| x.iter().for_each(|x| add(f.to_string(), x)));
     let body = Body {
+        arrays_sha256: String::new(),
         asked_for: asked_for.clone(),
         attempts: unfinished.attempts.iter().map(KeptAttempt::from).collect(),
         points: unfinished.points.iter().map(KeptPoint::from).collect(),
         folds: unfinished.fold_factors.len(),
     };
-    let text = serde_json::to_string(&body).map_err(|e| CliError::write(place, e))?;
-    let draft = Draft::begin(place)?;
-    draft.file("points.json", text.as_bytes())?;
-    draft.file("factors.npz", &npz_bytes(&arrays).map_err(|e| CliError::write(place, e))?)?;
-    Ok(draft.finish(true)?)
+    let bytes = npz_bytes(&arrays).map_err(|e| CliError::write(place, e))?;
+    let body = Body { arrays_sha256: hash::of_bytes(&bytes), ..body };
+    let text = serde_json::to_string(&body).and_then(Envelope::seal).map_err(|e| CliError::write(place, e))?;
+    checkpoint::write_next(place, checkpoint::next_number(place), &[("points.json", text.as_bytes()), ("factors.npz", &bytes)])
 }
 
 /// The checkpoint of a run that was asked for the same; none if there is none.
 pub fn load(place: &Path, asked_for: &Value) -> Result<Option<Unfinished>> {
-    if !place.exists() {
-        return Ok(None);
-    }
+    checkpoint::newest(place, |place| load_one(place, asked_for))
+}
+
+fn load_one(place: &Path, asked_for: &Value) -> Result<Unfinished> {
     let bad = |why: String| {
         CliError::failed("E-CLI-CHECKPOINT", format!("this checkpoint cannot be used: {why}"))
             .at(place.display().to_string())
             .remedy("remove the checkpoint folder and run without --resume")
     };
-    let text = std::fs::read_to_string(place.join("points.json")).map_err(|e| bad(e.to_string()))?;
-    let body: Body = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    let text = inside::read_text(place, "points.json").map_err(|e| bad(e.to_string()))?;
+    let body = Envelope::open(&text).map_err(|why| bad(format!("points.json: {why}")))?;
+    let body: Body = serde_json::from_str(&body).map_err(|e| bad(e.to_string()))?;
     if body.asked_for != *asked_for {
         return Err(CliError::bad("E-CLI-RESUME", "the checkpoint is of a run with other inputs or options")
             .at(place.display().to_string())
             .remedy("give the same inputs and options as then, or remove the checkpoint folder and run without --resume"));
     }
-    let arrays = read_npz(&place.join("factors.npz")).map_err(|e| bad(e.to_string()))?;
+    let file = place.join("factors.npz");
+    let arrays = read_npz(&file).map_err(|e| bad(e.to_string()))?;
+    if hash::of_file(&file).map_err(|e| bad(e.to_string()))?.1 != body.arrays_sha256 {
+        return Err(bad("the checksum of factors.npz does not match".into()));
+    }
+    if body.folds > MOST_FOLDS {
+        return Err(bad(format!("it names {} folds", body.folds)));
+    }
     let matrix = |name: String| arrays.iter().find(|a| a.name == name).cloned().and_then(Array::into_matrix);
     let factors = |name: &str| Some(Factors { u: matrix(format!("U{name}"))?, v: matrix(format!("V{name}"))? });
     let folds = (0..body.folds).map(|f| factors(&f.to_string())).collect();
     let attempts = body.attempts.into_iter().map(Attempt::from).collect();
     let points: Option<Vec<LambdaPoint>> = body.points.into_iter().map(KeptPoint::point).collect();
     let points = points.ok_or_else(|| bad("a point of its path ended in a way that this version does not know".into()))?;
-    Ok(Some(Unfinished { attempts, points, factors: factors(""), fold_factors: folds, snapshot: None }))
+    Ok(Unfinished { attempts, points, factors: factors(""), fold_factors: folds, snapshot: None })
 }
 
 /// After success nothing is left to resume.
 pub fn remove(place: &Path) {
-    // A folder that stays does no harm: it is checked before it is used.
-    let _ = folder::remove(place);
+    checkpoint::clear(place);
 }

@@ -7,7 +7,7 @@ use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
 use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
-use metastate_report::{FitResult, Painter, folder};
+use metastate_report::{FitResult, Painter, folder, inside};
 use serde::Serialize;
 
 use crate::args::{Clusters, ReportArgs};
@@ -81,10 +81,7 @@ pub fn run(command: &ReportArgs) -> Result<Made> {
 const COMPARISON: &str = "compare.json";
 
 fn comparison_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
-    let read = |name: &str| {
-        let path = place.join(name);
-        std::fs::read_to_string(&path).map_err(|cause| metastate_report::Error::Io { path, doing: "read", cause })
-    };
+    let read = |name: &str| inside::read_text(place, name);
     let record = serde_json::from_str(&read(COMPARISON)?)
         .map_err(|e| metastate_report::Error::Damaged { path: place.join(COMPARISON), what: format!("is not what compare wrote ({e})") })?;
     let mut names: Vec<String> = std::fs::read_dir(place)
@@ -109,20 +106,15 @@ fn comparison_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
 
 fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let loaded = metastate_report::load(place)?;
-    let extras = metastate_report::load_extras(place)?;
+    let extras = metastate_report::load_extras(place, loaded.xi.len())?;
     let labels: Vec<Label> = loaded.column("label")?.into_iter().map(|l| Label::from(l.as_str())).collect();
-    let hard: Vec<u32> = loaded.numbers("zone")?.into_iter().map(|z| (z as u32).saturating_sub(1)).collect();
     // As many as there were, also where the last ones are empty.
-    let count = match recorded_options(place, &loaded.summary)?.1.hard() {
+    let count = match recorded_options(place, &loaded)?.1.hard() {
         Clusters::Count(k) => k,
         _ => loaded.model().rank(),
     };
-    let clusters = hard.iter().max().map_or(0, |m| *m as usize + 1).max(count);
-    let partition = Partition::numbered(hard, &loaded.xi, clusters);
-    let coordinates: Option<Vec<(f64, f64)>> = match (loaded.numbers("lon"), loaded.numbers("lat")) {
-        (Ok(lon), Ok(lat)) => Some(lon.into_iter().zip(lat).collect()),
-        _ => None,
-    };
+    let partition = Partition::numbered(loaded.zones(count)?, &loaded.xi, count);
+    let coordinates = loaded.coordinates()?;
     let result = FitResult {
         labels: &labels,
         xi: &loaded.xi,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, RecordBatch};
 use metastate::simulate::{City, Trip, city, planted};
 use metastate_report::npz::npy_bytes;
-use metastate_report::{folder, number};
+use metastate_report::{Claim, folder, number};
 use parquet::arrow::ArrowWriter;
 use serde::Serialize;
 
@@ -40,11 +40,11 @@ impl Simulated {
 pub fn run(what: &SimulateWhat, seed: u64) -> Result<Simulated> {
     match what {
         SimulateWhat::Planted(PlantedArgs { states, rank, steps, out, force }) => {
-            folder::check_free(out, *force)?;
+            let _claim = Claim::folder(out, *force)?;
             write_planted(*states, *rank, *steps, out, *force, seed)
         }
         SimulateWhat::Trajectory(TrajectoryArgs { states, rank, steps, out, force }) => {
-            check_place(out, *force, &[])?;
+            let _claim = check_place(out, *force, &[])?;
             let walk = planted(*states, *rank, seed)?.sample_trajectory(*steps, seed)?;
             let bytes = match extension(out) {
                 "npy" => npy_integers(&walk),
@@ -56,8 +56,7 @@ pub fn run(what: &SimulateWhat, seed: u64) -> Result<Simulated> {
         }
         SimulateWhat::City(CityArgs { trips, out, force }) => {
             let zones = with_suffix(out, ".zones.csv");
-            check_place(out, *force, &[])?;
-            check_place(&zones, *force, &[])?;
+            let _claims = [check_place(out, *force, &[])?, check_place(&zones, *force, &[])?];
             let city = city(CITY_ZONES, seed)?;
             write_trips(out, &city.trips(*trips, seed)?)?;
             write_zones(&zones, &city)?;

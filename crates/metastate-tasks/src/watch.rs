@@ -48,7 +48,8 @@ impl Trace {
             sweep: p.sweep,
             rank: p.rank,
             objective: p.objective.is_finite().then_some(p.objective),
-            bound: p.steering.guess(),
+            // Where nothing is known yet, zero bounds every objective.
+            bound: Some(p.steering.guess()).filter(|b| b.is_finite()).unwrap_or(0.0),
             kkt: p.local.map(|l| l.worst()),
         });
         if self.points.len() == 2 * KEPT_POINTS {
@@ -70,8 +71,8 @@ pub struct FitWatch<'a> {
     pub stopper: &'a Stopper,
     /// Where checkpoints go; nowhere within somebody else's process.
     pub places: Option<Places>,
-    /// Seconds that the solve may take.
-    pub time_limit: Option<f64>,
+    /// When the time is up, where it is limited.
+    pub deadline: Option<Instant>,
     /// Between two checkpoints of the solve.
     pub every: Duration,
     /// The KKT residual that the solve aims at.
@@ -82,7 +83,6 @@ pub struct FitWatch<'a> {
     pub seconds: BTreeMap<String, f64>,
     /// Why the fit had to end, where it was not a signal.
     pub failure: Option<CliError>,
-    deadline: Option<Instant>,
     last: Instant,
     stage: Option<(Stage, Instant)>,
 }
@@ -118,17 +118,21 @@ impl<'a> FitWatch<'a> {
             reporter,
             stopper,
             places: None,
-            time_limit: None,
+            deadline: None,
             every: Duration::MAX,
             tolerance: 0.0,
             trace: Trace::begin(),
             // Where lambda is given, choosing takes no time, and says so.
             seconds: BTreeMap::from([("choosing".to_owned(), 0.0)]),
             failure: None,
-            deadline: None,
             last: Instant::now(),
             stage: None,
         }
+    }
+
+    /// Whether the time is up.
+    fn clock(&self) -> Control {
+        if self.deadline.is_some_and(|d| Instant::now() >= d) { Control::TimeUp } else { Control::Continue }
     }
 
     /// The solve begins: from now on a signal finds its safe points.
@@ -136,7 +140,6 @@ impl<'a> FitWatch<'a> {
         self.reporter.aim(self.tolerance);
         self.trace = Trace::begin();
         self.last = Instant::now();
-        self.deadline = self.time_limit.map(|s| self.last + Duration::from_secs_f64(s.min(1e9)));
         if let Some(Places { solve, resume_command, .. }) = &self.places {
             let mut state = self.stopper.lock();
             state.checkpoint = Some(solve.clone());
@@ -212,7 +215,10 @@ impl FitObserver for FitWatch<'_> {
 
     fn path_progress(&mut self, progress: &Progress) -> Control {
         self.reporter.solving(progress, None);
-        if self.stopper.asked() { Control::Interrupt } else { Control::Continue }
+        match self.stopper.asked() {
+            true => Control::Interrupt,
+            false => self.clock(),
+        }
     }
 
     fn path_point(&mut self, point: &LambdaPoint) {
@@ -240,7 +246,7 @@ impl FitObserver for FitWatch<'_> {
     }
 
     fn look(&mut self) -> Control {
-        if self.stopper.must_end() { Control::Interrupt } else { Control::Continue }
+        if self.stopper.must_end() { Control::Interrupt } else { self.clock() }
     }
 }
 

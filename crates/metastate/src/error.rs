@@ -39,6 +39,9 @@ pub enum Error {
         "a transition matrix has no transitions to hold out, so nothing can be chosen on them; lambda_max of this matrix is {lambda_max:.6e}"
     )]
     NothingToHoldOut { lambda_max: f64 },
+    /// What an interrupted run left behind is not of this run, or was changed.
+    #[error("what is left of an interrupted run cannot be used: {what}")]
+    Unfinished { what: String },
     /// The caller's observer ended the work before there was a result.
     #[error("interrupted before there was a result")]
     Interrupted,
@@ -61,6 +64,7 @@ impl Error {
             Error::Setting { .. } => "E-SETTING",
             Error::DuplicateLabel { .. } => "E-DATA-LABEL",
             Error::NothingToHoldOut { .. } => "E-CLI-LAMBDA",
+            Error::Unfinished { .. } => "E-CLI-CHECKPOINT",
             Error::Interrupted => "E-CLI-INTERRUPTED",
             Error::TooLarge { .. } => "E-DATA-TOO-LARGE",
         }

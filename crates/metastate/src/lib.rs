@@ -15,6 +15,8 @@
 //! more by likelihood, and gives every state its zone. [`verify`] rechecks a result with code of its own, and [`aggregate::latent`] reads times and forecasts off the factors.
 //! The steps are there one by one, too: [`Chain`], [`solve::Problem`], [`solve::solve`], [`solve::Solution`]. [`mathematics`] has all equations and references.
 
+#![forbid(unsafe_code)]
+
 pub mod aggregate;
 pub mod chain;
 pub mod counts;

@@ -11,6 +11,7 @@ mod pages;
 mod parquet;
 
 pub use csv::csv_records;
+pub(crate) use parquet::check_file as check_parquet;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use rayon::prelude::*;

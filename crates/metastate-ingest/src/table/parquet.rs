@@ -1,7 +1,6 @@
 //! Parquet, one row group at a time. Texts stay dictionaries, so that each distinct label is looked at once a row group.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
@@ -12,6 +11,7 @@ use parquet::errors::ParquetError;
 use super::{Batch, Numbers, Places, Visitor, pages, positions};
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
+use crate::guard;
 use crate::source::{Seekable, Source};
 
 /// Rows decoded at a time.
@@ -138,15 +138,44 @@ fn as_dictionary(field: &Field) -> Field {
     }
 }
 
+/// Looks at all that a file promises, footer and page headers, before a decoder believes it. Hands back its number of rows.
+pub(crate) fn check_file(path: &std::path::Path) -> Result<u64> {
+    let name = path.display().to_string();
+    let open = |e: std::io::Error| damaged(&format!("this file cannot be read ({e})"), &name);
+    let mut file = File::open(path).map_err(open)?;
+    let bytes = file.metadata().map_err(open)?.len();
+    let metadata = guarded(&name, || load(&file))?;
+    let mut rows = 0u64;
+    for group in metadata.metadata().row_groups() {
+        check_group(group, bytes, &name)?;
+        rows = rows.saturating_add(group.num_rows() as u64);
+        for column in group.columns() {
+            let (start, length) = column.byte_range();
+            pages::check(&mut file, start, length).map_err(|why| damaged(&format!("the Parquet data cannot be read ({why})"), &name))?;
+        }
+    }
+    Ok(rows)
+}
+
 /// What the footer promises must lie inside the file.
 fn check_group(group: &parquet::file::metadata::RowGroupMetaData, bytes: u64, name: &str) -> Result<()> {
     if group.num_rows() < 0 {
         return Err(damaged("a row group has a negative number of rows", name));
     }
     for column in group.columns() {
-        let (start, length) = match catch_unwind(AssertUnwindSafe(|| column.byte_range())) {
-            Ok(range) => range,
-            Err(_) => return Err(damaged("a column begins before the file does", name)),
+        use parquet::basic::Compression;
+        if let Some(codec) = match column.compression() {
+            Compression::BROTLI(_) => Some("Brotli"),
+            Compression::LZO => Some("LZO"),
+            _ => None,
+        } {
+            return Err(IngestError::new(Code::Parquet, format!("the pages of this file are packed with {codec}, which is not read"))
+                .file(name)
+                .remedy("write it again with zstd, snappy, gzip or lz4"));
+        }
+        let (start, length) = match guard::guarded(|| column.byte_range()) {
+            Some(range) => range,
+            None => return Err(damaged("a column begins before the file does", name)),
         };
         if start.checked_add(length).is_none_or(|end| end > bytes) {
             return Err(IngestError::new(Code::Size, "the footer promises data beyond the end of the file")
@@ -164,9 +193,9 @@ fn damaged(sentence: &str, name: &str) -> IngestError {
 
 /// Runs the foreign decoder; on damaged bytes it may give an error or, seldom, panic, and both are an error here.
 fn guarded<T>(name: &str, work: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(e)) => Err(damaged(&format!("the Parquet data cannot be read ({e})"), name)),
-        Err(_) => Err(damaged("the Parquet data cannot be read (the decoder gave up)", name)),
+    match guard::guarded(work) {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(e)) => Err(damaged(&format!("the Parquet data cannot be read ({e})"), name)),
+        None => Err(damaged("the Parquet data cannot be read (the decoder gave up)", name)),
     }
 }

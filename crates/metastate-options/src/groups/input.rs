@@ -56,7 +56,8 @@ options! {
         labels: Option<String> = None => |e| e.value("FILE");
         /// File with the weight of each row of a transition matrix. Without it, the matrix's stationary law is used.
         weights: Option<String> = None => |e| e.value("FILE");
-        /// Memory that counting may use, such as 4G. Beyond it, sorted parts go to disk, which is slower; the counts are the same.
+        /// Memory that may be used, such as 4G. Counting beyond it sorts parts on disk, which is slower and gives the same counts; a matrix or a fit that would need
+        /// more is refused before it begins. Without it, counting has no limit, and matrices and fits may use what the machine or its control group has.
         memory_limit: Option<u64> = None => |e| e.bytes();
     }
 }

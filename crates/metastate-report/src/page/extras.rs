@@ -25,6 +25,28 @@ pub struct Extras {
     pub path: Option<PathStory>,
 }
 
+/// The least and the largest side of a cell in degrees: anything else is no cell on the map.
+const CELL: std::ops::RangeInclusive<f64> = 1e-9..=360.0;
+
+/// Zones beyond the number of states, which are empty.
+const SPARE_ZONES: usize = 64;
+
+impl Extras {
+    /// Says what is not as the page needs it: somebody may have written this by hand.
+    pub fn check(&self, states: usize) -> Result<(), String> {
+        let demand = |it_is: bool, what: &str| if it_is { Ok(()) } else { Err(format!("has {what} that cannot be shown")) };
+        demand(self.cell.is_none_or(|side| CELL.contains(&side)), "a side of cells (`cell`)")?;
+        if let Some(heat) = &self.heat {
+            heat.check(states)?;
+        }
+        let zones = |zones: &Zoning| zones.len() == states && zones.iter().all(|z| usize::from(*z) < states + SPARE_ZONES);
+        demand(self.rival.as_ref().is_none_or(|r| zones(&r.zones)), "zones of a rival (`rival`)")?;
+        let Some(path) = &self.path else { return Ok(()) };
+        demand(path.chosen < path.points.len(), "a chosen point of the path (`path.chosen`) that is none, a number")?;
+        demand(path.points.iter().filter_map(|p| p.zones.as_ref()).all(zones), "zones along the path (`path.points`)")
+    }
+}
+
 /// One look at the solver.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names say it

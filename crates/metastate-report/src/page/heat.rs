@@ -59,6 +59,18 @@ impl Heat {
         Heat { bins, states: d, counted: counted.into_iter().map(|x: f64| x as f32).collect(), model, borders }
     }
 
+    /// Says what is not as it must be, for so many states.
+    pub fn check(&self, states: usize) -> Result<(), String> {
+        let size = self.bins.checked_mul(self.bins);
+        let right = (1..=MOST_BINS).contains(&self.bins)
+            && self.states == states
+            && size == Some(self.counted.len())
+            && size == Some(self.model.len())
+            && self.borders.iter().all(|b| *b <= states)
+            && self.counted.iter().chain(&self.model).all(|x| x.is_finite());
+        if right { Ok(()) } else { Err("has pictures of the matrix (`heat`) of another size, or numbers in them that are none".to_owned()) }
+    }
+
     /// The same with fewer bins.
     pub fn coarser(&self, most: usize) -> Heat {
         let bins = self.bins.min(most.max(1));

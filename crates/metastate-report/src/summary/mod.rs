@@ -22,10 +22,14 @@ pub use settings::SettingsRecord;
 pub use uncertainty::{Ends, UncertaintyRecord};
 pub use words::{BoundProof, StatusWord};
 
-use crate::error::{Error, Result, damaged, reading};
+use crate::error::{Error, Result, damaged};
+use crate::inside;
 
 /// The version of the layout.
 pub const SCHEMA: &str = "metastate-result-2";
+
+/// What the name of every layout begins with.
+pub(crate) const SCHEMA_FAMILY: &str = "metastate-result-";
 
 /// Everything about a result that is no array.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -150,7 +154,7 @@ fn wrong<T: DeserializeOwned>(summary: &Value, field: &str) -> Option<Mismatch> 
 /// The document in `summary.json`, when it is one of this layout.
 fn document(folder: &Path) -> Result<(std::path::PathBuf, Value)> {
     let path = folder.join("summary.json");
-    let text = std::fs::read_to_string(&path).map_err(reading(&path))?;
+    let text = inside::read_text(folder, "summary.json")?;
     let value: Value = serde_json::from_str(&text).map_err(|e| damaged(&path, format!("is no summary of a result ({e})")))?;
     match value["schema"].as_str() {
         Some(SCHEMA) => Ok((path, value)),

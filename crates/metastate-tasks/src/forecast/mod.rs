@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation, identify, largest_rotation};
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
+use metastate_ingest::expand_names;
 use metastate_report::{
-    CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, SavedResult, StationaryClass, TimescaleRow, folder,
+    Claim, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, SavedResult, StationaryClass, TimescaleRow,
 };
 
 use crate::args::{ForecastArgs, ModelKind, Options};
 use crate::error::{CliError, Result};
+use crate::place;
 use crate::progress::Reporter;
 use crate::stop::Stopper;
 use crate::verify::recorded_options;
@@ -51,13 +53,17 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
     command.check()?;
     // Counting again may go back to the folder where the fit was run.
     let out = command.out.as_deref().map(absolute).transpose()?;
-    if let Some(out) = &out {
-        folder::tidy(out);
-        folder::check_free(out, command.force)?;
-        keep_result(out, &command.result)?;
-    }
-    let loaded = load(&command.result)?;
-    let (input, _) = recorded_options(&command.result, &loaded.summary)?;
+    let _claim = match &out {
+        Some(out) => {
+            let check = command.check.iter().flatten().cloned().collect::<Vec<_>>();
+            let read = [command.result.clone()].into_iter().chain(command.from_law.clone()).chain(expand_names(&check));
+            place::keep(out, read)?;
+            Some(Claim::folder(out, command.force)?)
+        }
+        None => None,
+    };
+    let loaded = metastate_report::load(&command.result)?;
+    let (input, _) = recorded_options(&command.result, &loaded)?;
     let model = model(factors(command, &loaded)?, &loaded, command.lag.unwrap_or(input.lag))?;
     let start = start::law(command, &model)?;
     let target = start::set(&command.to, &model)?;
@@ -85,26 +91,6 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| CliError::write(path, e))
 }
 
-/// The tables must not replace the result that they are made of.
-fn keep_result(out: &Path, result: &Path) -> Result<()> {
-    let (Ok(out_place), Ok(result_place)) = (out.canonicalize(), result.canonicalize()) else { return Ok(()) };
-    if result_place.starts_with(&out_place) {
-        return Err(CliError::bad("E-CLI-EXISTS", "the result itself would be replaced")
-            .at(out.display().to_string())
-            .remedy("name another folder with --out"));
-    }
-    Ok(())
-}
-
-fn load(place: &Path) -> Result<SavedResult> {
-    if !place.join("summary.json").is_file() {
-        return Err(CliError::bad("E-CLI-RESULT", "there is no result here: no summary.json was found")
-            .at(place.display().to_string())
-            .remedy("name a folder that `metastate fit` wrote"));
-    }
-    metastate_report::load(place).map_err(|e| CliError::from(e).blame_input())
-}
-
 /// The factors asked for, with their name; without a wish, those that the result's own tables speak of.
 fn factors<'a>(command: &ForecastArgs, loaded: &'a SavedResult) -> Result<(&'static str, &'a Factors)> {
     match (command.model, &loaded.refit) {
@@ -117,7 +103,7 @@ fn factors<'a>(command: &ForecastArgs, loaded: &'a SavedResult) -> Result<(&'sta
 }
 
 fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &SavedResult, lag: usize) -> Result<Model<'a>> {
-    let damaged = |sentence: String| CliError::bad("E-CLI-RESULT", sentence).remedy("the result was changed or damaged; fit again");
+    let damaged = |sentence: String| CliError::failed("E-CLI-RESULT", sentence).remedy("the result was changed or damaged; fit again");
     let labels: Vec<String> = loaded.states.iter().skip(1).filter_map(|row| row.first().cloned()).collect();
     if labels.len() != factors.u.rows() || loaded.xi.len() != labels.len() {
         return Err(damaged(format!("states.csv names {} states, the factors have {}", labels.len(), factors.u.rows())));

@@ -59,6 +59,9 @@ fn row(option: &str, label: &str, model: &Model) -> Result<usize> {
 
 fn from_file(file: &Path, model: &Model) -> Result<Start> {
     let bad = |sentence: String| CliError::bad("E-CLI-STATE", sentence).at(file.display().to_string());
+    if file.metadata().is_ok_and(|m| !m.is_file()) {
+        return Err(bad("--from-law is not a regular file".to_owned()));
+    }
     let text = std::fs::read_to_string(file).map_err(|e| bad(format!("--from-law cannot be read ({e})")))?;
     let rows = parse_csv(&text).ok_or_else(|| bad("--from-law has a quote that is never closed".to_owned()))?;
     let column = |name: &str| {

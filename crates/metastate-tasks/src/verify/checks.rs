@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metastate_report::parse_csv;
+use metastate_report::{inside, parse_csv};
 use serde::Serialize;
 
 /// A figure that was summed in another order may differ by rounding.
@@ -170,7 +170,7 @@ pub struct Named {
 impl Named {
     /// Reads a CSV file of the folder.
     pub fn read(folder: &Path, name: &str) -> Result<Self, String> {
-        let text = std::fs::read_to_string(folder.join(name)).map_err(|e| format!("cannot be read ({e})"))?;
+        let text = inside::read_text(folder, name).map_err(|e| e.to_string())?;
         parse_csv(&text).ok_or_else(|| "a quote is never closed".to_owned()).map(Named::new)
     }
 

@@ -19,12 +19,12 @@ mod zones;
 
 use std::path::Path;
 
-use metastate_report::{FileRecord, LedgerRecord, Mismatch, SavedResult, Summary, hash};
+use metastate_report::{FileRecord, LedgerRecord, Mismatch, SavedResult, Summary, hash, inside};
 use serde_json::Value;
 
 pub use checks::{Line, Outcome, Verdict};
 
-use crate::args::{FitArgs, Init, InputArgs, MEMORY};
+use crate::args::{Clusters, FitArgs, Init, InputArgs, MEMORY, Options};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
@@ -40,7 +40,11 @@ pub fn run(folder: &Path, deep: bool, reporter: &mut Reporter, stopper: &Stopper
     if let Some(mismatch) = Mismatch::find(folder)? {
         return Ok(out_of_contract(folder, &mismatch));
     }
-    let opened = open(folder)?;
+    let opened = match open(folder) {
+        Ok(opened) => opened,
+        Err(Unopened::Line(name, why)) => return Ok(not_opened(folder, &name, why)),
+        Err(Unopened::Error(e)) => return Err(e),
+    };
     if opened.1.inputs == [MEMORY] {
         return Err(CliError::failed("E-CLI-INPUTS-GONE", "this result rests on data in the memory of a Python program")
             .at(folder.display().to_string())
@@ -61,21 +65,63 @@ fn out_of_contract(folder: &Path, mismatch: &Mismatch) -> Outcome {
     Outcome::new(folder, checks)
 }
 
+/// Why a folder could not be opened: a claim that does not stand, or an error.
+pub enum Unopened {
+    /// The file or field that is not what it should be, and why.
+    Line(String, String),
+    /// Anything else.
+    Error(CliError),
+}
+
+impl From<Unopened> for CliError {
+    fn from(unopened: Unopened) -> Self {
+        match unopened {
+            Unopened::Line(name, why) => CliError::failed("E-CLI-RESULT", format!("{name}: {why}")),
+            Unopened::Error(e) => e,
+        }
+    }
+}
+
+/// A file that is there and is not what it should be: that is what was found, and nothing else can be looked at.
+fn not_opened(folder: &Path, name: &str, why: String) -> Outcome {
+    let mut checks = Checks::default();
+    checks.table(name, Some(why));
+    checks.not_checked("everything else", "as in the folder", "this file cannot be used");
+    Outcome::new(folder, checks)
+}
+
 /// The result in a folder, with the options that it was made with.
-pub fn open(folder: &Path) -> Result<(SavedResult, InputArgs, FitArgs)> {
-    let result = metastate_report::load(folder)?;
-    let (input, fit) = recorded_options(folder, &result.summary)?;
+pub fn open(folder: &Path) -> std::result::Result<(SavedResult, InputArgs, FitArgs), Unopened> {
+    let result = metastate_report::load(folder).map_err(|e| match e {
+        metastate_report::Error::Damaged { path, what } => {
+            Unopened::Line(path.file_name().unwrap_or_default().to_string_lossy().into_owned(), format!("this file {what}"))
+        }
+        other => Unopened::Error(other.into()),
+    })?;
+    let (input, fit) = options_of(&result).map_err(|why| Unopened::Line("settings".to_owned(), why))?;
     Ok((result, input, fit))
 }
 
 /// The options in `summary.json`: the one place where they become types.
-pub fn recorded_options(folder: &Path, summary: &Summary) -> Result<(InputArgs, FitArgs)> {
-    let unreadable = |e: serde_json::Error| {
-        CliError::failed("E-CLI-RESULT", format!("the settings in summary.json cannot be read ({e})")).at(folder.display().to_string())
-    };
-    let input: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(unreadable)?;
-    let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(unreadable)?;
-    Ok((input, fit))
+pub fn recorded_options(folder: &Path, result: &SavedResult) -> Result<(InputArgs, FitArgs)> {
+    options_of(result).map_err(|why| {
+        CliError::failed("E-CLI-RESULT", format!("the settings in summary.json cannot be used ({why})"))
+            .at(folder.display().to_string())
+            .remedy("they were changed after `metastate fit` wrote them; fit again")
+    })
+}
+
+/// The same, with the reason: they must be options that could have been typed, for these states.
+fn options_of(result: &SavedResult) -> std::result::Result<(InputArgs, FitArgs), String> {
+    let (summary, states) = (&result.summary, result.xi.len());
+    let input: InputArgs = serde_json::from_value(summary.settings["input"].clone()).map_err(|e| e.to_string())?;
+    let fit: FitArgs = serde_json::from_value(summary.settings["fit"].clone()).map_err(|e| e.to_string())?;
+    input.check().map_err(|e| e.to_string())?;
+    fit.check().map_err(|e| e.to_string())?;
+    match fit.hard() {
+        Clusters::Count(k) if k == 0 || k > states => Err(format!("clusters is {k}; there are {states} states")),
+        _ => Ok((input, fit)),
+    }
 }
 
 /// Recomputes everything in a folder from its data.
@@ -110,7 +156,8 @@ pub fn recheck(
     status::check(&mut checks, summary, fit, typed.as_ref(), &proven);
     tables::check(&mut checks, &subject);
     zones::check(&mut checks, &subject);
-    refit::check(&mut checks, &subject, truth);
+    let limited = typed.as_ref().is_some_and(|t| t.command.run.time_limit.is_some());
+    refit::check(&mut checks, &subject, truth, limited);
     choice::check(&mut checks, &subject, typed.as_ref(), &proven, deep)?;
     uncertainty::check(&mut checks, &subject);
     let remade = page::check(&mut checks, &subject);
@@ -145,7 +192,7 @@ fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::D
 
 /// A field of `summary.json` that no result has.
 fn unknown_field(folder: &Path, summary: &Summary) -> Option<String> {
-    let text = std::fs::read_to_string(folder.join("summary.json")).unwrap_or_default();
+    let text = inside::read_text(folder, "summary.json").unwrap_or_default();
     let (found, known): (Value, Value) =
         (serde_json::from_str(&text).unwrap_or_default(), serde_json::to_value(summary).unwrap_or_default());
     beyond(&found, &known, "").map(|name| format!("no result has a field {name}"))
@@ -174,7 +221,10 @@ pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
     if missing(then).is_none() && std::env::set_current_dir(then).is_ok() {
         return Ok(());
     }
-    Err(CliError::failed("E-CLI-INPUTS-GONE", format!("this input is not there any more, or its bytes have changed, so that {so_that}"))
-        .at(name)
-        .remedy(format!("put the inputs back where they were (then: {})", summary.directory)))
+    Err(CliError::failed(
+        "E-CLI-INPUTS-GONE",
+        format!("this input is not there any more, is not a regular file, or its bytes have changed, so that {so_that}"),
+    )
+    .at(name)
+    .remedy(format!("put the inputs back where they were (then: {})", summary.directory)))
 }

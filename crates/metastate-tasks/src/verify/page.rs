@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use metastate::Label;
 use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::Row;
-use metastate_report::{FitResult, load_extras, pictures};
+use metastate_report::{FitResult, inside, load_extras, pictures};
 use serde_json::Value;
 
 use super::checks::{Checks, Named};
@@ -18,7 +18,7 @@ const MOST_BINS: usize = 160;
 
 /// `page.json`, `report.html` and `plots/`. Hands back the names of the files that were made anew.
 pub fn check(checks: &mut Checks, subject: &Subject) -> BTreeSet<String> {
-    let text = std::fs::read_to_string(subject.folder.join("page.json")).unwrap_or_default();
+    let text = inside::read_text(subject.folder, "page.json").unwrap_or_default();
     let page: Value = serde_json::from_str(&text).unwrap_or_default();
     checks.table("page.json", wrong_data(subject, &page).err());
     checks.hash_only("page.json: the solver's way, zones along the path, a rival's zones", "not computed again");
@@ -28,8 +28,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) -> BTreeSet<String> {
     let remade = if summary.version == version { remake(subject) } else { Err(format!("made by version {}", summary.version)) };
     match remade {
         Ok(files) => {
-            let wrong =
-                |name: &String, made: &String| std::fs::read(subject.folder.join(name)).map_or(true, |found| found != made.as_bytes());
+            let wrong = |name: &String, made: &String| inside::read(subject.folder, name).map_or(true, |found| found != made.as_bytes());
             for of in names {
                 let mut changed = files.iter().filter(|(name, _)| name.starts_with(of)).filter(|(name, made)| wrong(name, made));
                 checks.table(of, changed.next().map(|(name, _)| format!("{name} is not the one that these numbers make")));
@@ -49,7 +48,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) -> BTreeSet<String> {
 
 /// Page and plots from the data, the factors, and what was checked before.
 fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
-    let extras = load_extras(subject.folder).map_err(|e| e.to_string())?;
+    let extras = load_extras(subject.folder, subject.labels.len()).map_err(|e| e.to_string())?;
     let zones: Vec<u32> = subject.zones()?.into_iter().map(|z| z as u32).collect();
     let partition = Partition::numbered(zones, subject.data.chain().xi(), subject.zone_count());
     let labels: Vec<Label> = subject.data.chain().index().labels().collect();

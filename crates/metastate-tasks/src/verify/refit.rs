@@ -17,8 +17,8 @@ const FURTHER_GAIN: f64 = 1e-3;
 /// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
 const FURTHER_SHARE: f64 = 1e-2;
 
-/// The record and the factors.
-pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) {
+/// The record and the factors. `limited`: the command had a time limit, which may have ended the refit before it was at rest.
+pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>, limited: bool) {
     let summary = &subject.result.summary;
     let kind = match subject.fit.refit_kind() {
         RefitKind::None => {
@@ -39,7 +39,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     let chain = subject.data.chain();
     match told {
         RefitRecord::LeastSquares(told) => least_squares(checks, subject, told, refit),
-        RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit),
+        RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit, limited),
     }
     if let Some(truth) = truth {
         let (found, reported) = (recovery(chain, refit, truth), told.rel_re().unwrap_or(f64::NAN));
@@ -60,7 +60,9 @@ fn wrong_record(subject: &Subject, told: &RefitRecord, refit: &Factors, kind: &s
         return Some(format!("rank: the factors have {rank}"));
     }
     // Data with fewer directions than were chosen have a refit of fewer.
-    if rank > chosen.unwrap_or(summary.rank) || (chosen.is_none() && rank != summary.rank) {
+    // A solution with more meta-states than states has some that the refit does not need.
+    let superfluous = summary.rank > refit.u.rows();
+    if rank > chosen.unwrap_or(summary.rank) || (chosen.is_none() && rank != summary.rank && !superfluous) {
         return Some(format!("rank: {} was found", chosen.unwrap_or(summary.rank)));
     }
     let prior = subject.fit.prior.or(summary.choice.as_ref().map(|c| c.prior));
@@ -82,8 +84,10 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
     let one = rank_one(chain);
     let scale = fidelity(chain.p(), chain.weights(), &one.u, &one.v);
     let reported = told.fidelity;
-    let agrees = (reported - found).abs() <= 1e-7 * found.abs() + 1e-11 * scale;
+    let agrees = (reported - found).abs() <= 1e-7 * found.abs() + 1e-11 * scale + 1e-20 * squares(chain);
     checks.add("refit fidelity", number(reported), number(found), agrees);
+    // Nothing but rounding: errors of less than 1e-8 of the entries.
+    let rounding = 1e-16 * squares(chain);
     let mut most = scale;
     if refit.u.cols() == subject.result.factors.u.cols() {
         most = most.min(fidelity(chain.p(), chain.weights(), &subject.result.factors.u, &subject.result.factors.v));
@@ -92,17 +96,27 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
         "refit is no worse than what it started from",
         number(found),
         format!("at most {}", number(most)),
-        found <= most * (1.0 + 1e-6),
+        found <= most * (1.0 + 1e-6) + rounding,
     );
     let (u, v) = descend(chain.p(), chain.weights(), &refit.u, &refit.v, FURTHER_PASSES);
     let gain = (found - fidelity(chain.p(), chain.weights(), &u, &v)) / found;
-    let agrees = gain <= FURTHER_SHARE || found <= 1e-9 * scale;
+    let agrees = gain <= FURTHER_SHARE || found <= 1e-9 * scale + rounding;
     checks.add(
         "refit is at rest",
         format!("at most {FURTHER_SHARE:.0e} of itself"),
         format!("{gain:.1e} in {FURTHER_PASSES} steps"),
         agrees,
     );
+}
+
+/// `||Xi P||_F^2`.
+fn squares(chain: &Chain) -> f64 {
+    let row = |i: usize| {
+        let mut sum = 0.0;
+        chain.p().row(i).for_each(chain.states(), |_, x| sum += x * x);
+        sum
+    };
+    chain.weights().iter().enumerate().map(|(i, w)| w * w * row(i)).sum()
 }
 
 /// `v = sum xi_i^2 p_i / sum xi_i^2`: the best of rank one.
@@ -117,7 +131,7 @@ fn rank_one(chain: &Chain) -> Factors {
 }
 
 /// The likelihood with and without the prior; further passes find little to gain.
-fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors) {
+fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors, limited: bool) {
     let Factors { u, v } = refit;
     // What was counted, or for a given matrix its weights times its rows, and the prior in the same unit.
     let Ok((counts, unit)) = subject.data.data.transitions() else {
@@ -142,6 +156,9 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, r
     }
     if !strength.is_finite() {
         return checks.table("refit is at rest", Some("no prior in the record".to_owned()));
+    }
+    if limited && !told.converged {
+        return checks.not_checked("refit is at rest", "not converged", "the command had a time limit");
     }
     let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
     let gain = climbed.values.last().copied().unwrap_or(f64::NAN) - found;

@@ -11,6 +11,8 @@ type Square = (i64, i64);
 
 /// A ten-thousandth of a metre is all that a corner is written with.
 const CORNER: f64 = 2e-9;
+/// Cells from the origin; beyond, whole numbers are not exact.
+const FARTHEST: f64 = 1e15;
 
 /// Why the shape is not that of these cells (by their lower left corners); `None` when it is.
 pub fn wrong(shape: &Shape, cells: &BTreeSet<Square>, side: f64) -> Option<String> {
@@ -25,7 +27,9 @@ pub fn wrong(shape: &Shape, cells: &BTreeSet<Square>, side: f64) -> Option<Strin
         if !turns.iter().enumerate().all(|(k, counter)| *counter == (k == 0)) || rings.is_empty() {
             return Some("a ring that runs the wrong way".to_owned());
         }
-        let inside = enclosed(&rings);
+        let Some(inside) = enclosed(&rings, cells.len()) else {
+            return Some(format!("more cells inside than the {} of the zone", cells.len()));
+        };
         if parts(&inside) != 1 {
             return Some("a polygon in several parts".to_owned());
         }
@@ -43,7 +47,7 @@ pub fn wrong(shape: &Shape, cells: &BTreeSet<Square>, side: f64) -> Option<Strin
 fn corners(ring: &Ring, side: f64) -> Option<Vec<Square>> {
     let whole = |x: f64| {
         let n = (x / side).round();
-        ((n * side - x).abs() <= CORNER).then_some(n as i64)
+        ((n * side - x).abs() <= CORNER && n.abs() < FARTHEST).then_some(n as i64)
     };
     let corners: Vec<Square> = ring.iter().map(|&(x, y)| Some((whole(x)?, whole(y)?))).collect::<Option<_>>()?;
     let straight = corners.windows(2).all(|w| (w[0].0 == w[1].0) != (w[0].1 == w[1].1));
@@ -54,18 +58,30 @@ fn area(ring: &[Square]) -> i128 {
     ring.windows(2).map(|w| i128::from(w[0].0) * i128::from(w[1].1) - i128::from(w[1].0) * i128::from(w[0].1)).sum()
 }
 
-/// The cells inside: along each row of cells, between the first and the second upright edge, the third and the fourth, and so on.
-fn enclosed(rings: &[Vec<Square>]) -> BTreeSet<Square> {
+/// The cells inside: along each row of cells, between the first and the second upright edge, the third and the fourth, and so on. None when there are more
+/// than `most`, found out before they are all there.
+fn enclosed(rings: &[Vec<Square>], most: usize) -> Option<BTreeSet<Square>> {
     let mut crossings: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    let upright = |w: &[Square]| w[0].1.abs_diff(w[1].1);
+    let length = rings.iter().flat_map(|ring| ring.windows(2)).fold(0u64, |sum, w| sum.saturating_add(upright(w)));
+    // A cell has two upright edges.
+    if length > 2 * most as u64 {
+        return None;
+    }
     for edge in rings.iter().flat_map(|ring| ring.windows(2)).filter(|w| w[0].0 == w[1].0) {
         (edge[0].1.min(edge[1].1)..edge[0].1.max(edge[1].1)).for_each(|y| crossings.entry(y).or_default().push(edge[0].0));
     }
     let mut cells = BTreeSet::new();
     for (y, mut at) in crossings {
         at.sort_unstable();
-        at.chunks_exact(2).for_each(|pair| cells.extend((pair[0]..pair[1]).map(|x| (x, y))));
+        for pair in at.chunks_exact(2) {
+            if pair[0].abs_diff(pair[1]) > (most - cells.len()) as u64 {
+                return None;
+            }
+            cells.extend((pair[0]..pair[1]).map(|x| (x, y)));
+        }
     }
-    cells
+    Some(cells)
 }
 
 /// Parts that hang together by edges.

@@ -1,10 +1,11 @@
 //! Parquet files, column by column.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use arrow::array::{Array, BinaryArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use metastate_ingest::{guarded, side};
+use metastate_report::inside;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// The values of a column.
@@ -22,10 +23,17 @@ pub struct Twin {
     pub geo: Option<String>,
 }
 
-/// Reads a file of the folder. It may have been changed by anybody, so a panic inside the reader is a reason like any other.
-pub fn read(folder: &Path, name: &str) -> Result<Twin, String> {
-    let file = File::open(folder.join(name)).map_err(|e| format!("cannot be read ({e})"))?;
-    catch_unwind(AssertUnwindSafe(|| columns(file))).unwrap_or_else(|_| Err("is damaged".to_owned()))
+/// Reads a file of the folder, which has so many rows. It may have been changed by anybody: a few bytes can promise any number of rows, and a panic inside
+/// the reader is a reason like any other.
+pub fn read(folder: &Path, name: &str, rows: usize) -> Result<Twin, String> {
+    inside::look(folder, name).map_err(|e| e.to_string())?.ok_or("is not there")?;
+    let path = folder.join(name);
+    let found = side::check_parquet(&path).map_err(|e| e.sentence().to_owned())?;
+    if found != rows as u64 {
+        return Err(format!("{found} rows, should be {rows}"));
+    }
+    let file = File::open(path).map_err(|e| format!("cannot be read ({e})"))?;
+    guarded(|| columns(file)).unwrap_or_else(|| Err("is damaged".to_owned()))
 }
 
 fn columns(file: File) -> Result<Twin, String> {

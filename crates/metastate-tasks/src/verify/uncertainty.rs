@@ -31,7 +31,7 @@ fn wrong(subject: &Subject, told: &UncertaintyRecord) -> Result<(), String> {
     demand(Some(told.draws_are.as_str()) == how.as_deref(), "draws_are: these data are drawn otherwise")?;
     let shares = &told.stability;
     demand(shares.len() == s && shares.iter().all(|x| (0.0..=1.0).contains(x)), "stability: not one share a meta-state")?;
-    let shown = load_extras(subject.folder).map_err(|e| e.to_string())?.timescale_intervals;
+    let shown = load_extras(subject.folder, subject.labels.len()).map_err(|e| e.to_string())?.timescale_intervals;
     demand(told.timescale_intervals == shown, "timescale_intervals: page.json has others")?;
 
     let table = Named::read(subject.folder, "uncertainty.csv")?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use metastate::linalg::Mat;
 use metastate::verify::plain::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
+use metastate_report::inside;
 use serde_json::{Value, json};
 
 use super::checks::{Cell, Checks, Named, ROUNDING, header, near};
@@ -201,7 +202,10 @@ impl Told {
     }
 
     fn geojson(&self, subject: &Subject) -> Option<String> {
-        let text = std::fs::read_to_string(subject.folder.join("zones.geojson")).unwrap_or_default();
+        let text = match inside::read_text(subject.folder, "zones.geojson") {
+            Ok(text) => text,
+            Err(why) => return Some(why.to_string()),
+        };
         let map: Value = serde_json::from_str(&text).unwrap_or_default();
         let Some(features) = map["features"].as_array().filter(|f| f.len() == self.sizes.len() && map["type"] == "FeatureCollection")
         else {
@@ -230,7 +234,7 @@ impl Told {
     }
 
     fn geoparquet(&self, subject: &Subject) -> Option<String> {
-        let file = match twin::read(subject.folder, "zones.parquet") {
+        let file = match twin::read(subject.folder, "zones.parquet", self.sizes.len()) {
             Ok(file) => file,
             Err(why) => return Some(why),
         };

@@ -16,6 +16,7 @@ mod model;
 mod observe;
 mod options;
 mod refit;
+mod resume;
 
 pub use choose::Chosen;
 pub use data::{Data, Parts};
@@ -57,6 +58,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     if data.parts().is_none() && options.needs_parts() {
         return Err(Error::NothingToHoldOut { lambda_max });
     }
+    unfinished.check(data, options, lambda_max)?;
     choose::go_on(observer)?;
 
     let mut chosen = match options.lambda {
@@ -76,7 +78,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
         Some(snapshot) => solve::resume(&problem, settings, snapshot, observer)?,
         None => solve::solve(&problem, settings, observer)?,
     };
-    choose::go_on(observer)?;
+    not_interrupted(observer)?;
     if let Some(chosen) = &mut chosen {
         chosen.solved(&solution, lambda_max);
     }
@@ -86,11 +88,16 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     let refit = refit::refit(data, options, &solution, chosen.as_ref(), lambda_max, observer)?;
     let intervals = refit::intervals(data, options, refit.as_ref(), observer)?;
     observer.stage(Stage::Zones);
-    choose::go_on(observer)?;
+    not_interrupted(observer)?;
     let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
     let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
     let flows = ZoneFlows::new(chain.p(), chain.departures(), &zones);
     let hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
     observer.stage(Stage::Done);
     Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, flows, hints })
+}
+
+/// From the solve on there is an answer: time that is up ends the work early, and only an interruption ends it without a result.
+fn not_interrupted(observer: &mut dyn FitObserver) -> Result<()> {
+    if observer.look() == solve::Control::Interrupt { Err(Error::Interrupted) } else { Ok(()) }
 }

@@ -1,6 +1,6 @@
 //! What is done after the solve: the same rank without the penalty, and how sure its memberships are.
 
-use super::choose::{Chosen, go_on, parts, select_settings};
+use super::choose::{Chosen, parts, select_settings};
 use super::data::Data;
 use super::observe::{FitObserver, Stage};
 use super::options::{FitOptions, RefitKind};
@@ -98,7 +98,7 @@ pub(super) fn refit(
                 observer.pass(passes, value);
                 observer.look() == Control::Continue
             })?;
-            go_on(observer)?;
+            super::not_interrupted(observer)?;
             Ok(Some(Refit::Likelihood { best, prior }))
         }
     }

@@ -28,6 +28,7 @@ pub use lambda_of_rank::{LambdaOfRank, lambda_of_rank};
 pub use local::BbFormula;
 pub use observe::{Control, Event, Observer, Phase, Progress, Silent};
 pub use problem::{Factors, Objective, Problem};
+pub(crate) use settings::check_factors;
 pub use settings::{GAP, LocalStop, MAX_RANK, Redundancy, Removal, Settings, Solver, Start, StopRule, TOLERANCE};
 pub use solution::{Errors, Solution, Status};
 pub use steer::Steering;

@@ -8,6 +8,12 @@ use crate::linalg::{Mat, Operator};
 
 /// Two honest searches may differ by this share.
 const ROOM: f64 = 1e-2;
+/// A pair that exceeds 1 by this much pays: well above rounding, and where the two sides touch instead of crossing there is no more to be seen.
+const PAYS: f64 = 1e-8;
+/// Where a search finds nothing below, it is made again from so many other starts, at this share; where there are few states.
+const AGAIN: (u64, f64, usize) = (8, 0.5, 600);
+/// The smallest lambda_max that is told, as a share of `sum xi^2`: rows that differ less are alike.
+const SMALLEST: f64 = 1e-9;
 
 /// What was found about a stated lambda_max.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,12 +24,14 @@ pub struct LambdaMaxCheck {
     pub below_it: f64,
     /// Whether one meta-state explains everything, so that every lambda is large enough.
     pub degenerate: bool,
+    /// Whether the stated value is the smallest that is ever told: the true one may lie below it.
+    pub smallest: bool,
 }
 
 impl LambdaMaxCheck {
     /// Whether the stated value stands.
     pub fn stands(&self) -> bool {
-        self.degenerate || (self.at_it <= 1.0 + ROOM && self.below_it > 1.0 + 1e-6)
+        self.degenerate || (self.at_it <= 1.0 + ROOM && (self.below_it > 1.0 + PAYS || self.smallest))
     }
 }
 
@@ -41,10 +49,19 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
     let left_over = rows.residual2(xi, &ones, &one_law);
     let degenerate = left_over <= 1e-20 * rows.norm2(xi);
     if degenerate || !(stated > 0.0 && stated.is_finite()) {
-        return Ok(LambdaMaxCheck { at_it: f64::NAN, below_it: f64::NAN, degenerate });
+        return Ok(LambdaMaxCheck { at_it: f64::NAN, below_it: f64::NAN, degenerate, smallest: false });
     }
     let found = |lambda: f64| search(&rows, xi, &weights, total, &mean, lambda, seed);
-    Ok(LambdaMaxCheck { at_it: found(stated), below_it: found(0.9 * stated), degenerate })
+    let mut below_it = found(0.9 * stated);
+    for k in 1..=AGAIN.0 {
+        if below_it > 1.0 + PAYS || d > AGAIN.2 {
+            break;
+        }
+        let share = if k % 2 == 0 { 0.9 } else { AGAIN.1 };
+        below_it = below_it.max(search(&rows, xi, &weights, total, &mean, share * stated, seed.wrapping_add(k)));
+    }
+    let smallest = stated <= SMALLEST * total * (1.0 + ROOM);
+    Ok(LambdaMaxCheck { at_it: found(stated), below_it, degenerate, smallest })
 }
 
 /// The best pair at the rank-one solution of this lambda.

@@ -88,6 +88,8 @@ pub struct Recomputed {
     pub regularizer: f64,
     /// `fidelity + lambda regularizer`.
     pub objective: f64,
+    /// What rounding alone may make of the fidelity: where X fits P to the last digits, nothing else is left of it.
+    pub fidelity_rounding: f64,
     /// The paper's local error of the condition on U.
     pub rel_le1: f64,
     /// The paper's local error of the condition on V.
@@ -143,6 +145,10 @@ pub fn recompute(
     let p = Rows::new("the transition matrix", p)?;
 
     let fidelity = 0.5 * p.residual2(xi, u, v);
+    // An entry of X is wrong by this share of itself at most, so `||Xi (P - X)||` by so much of `||Xi P||`, and its square by twice the product and the square.
+    let share = (u.cols() + 64) as f64 * f64::EPSILON;
+    let norm2 = p.norm2(xi);
+    let fidelity_rounding = 2.0 * share * (2.0 * fidelity * norm2).sqrt() + share * share * norm2;
     let (u_norms, v_norms) = (column_norms(u), column_norms(v));
     let regularizer: f64 = u_norms.iter().zip(&v_norms).map(|(u, v)| u * v).sum();
     let objective = fidelity + lambda * regularizer;
@@ -175,6 +181,7 @@ pub fn recompute(
         fidelity,
         regularizer,
         objective,
+        fidelity_rounding,
         rel_le1: local.rel_le1,
         rel_le2: local.rel_le2,
         ge: polar - 1.0,

@@ -1,0 +1,115 @@
+//! Problems at the edge: each gets a whole result that every command reads, or a sentence.
+
+mod common;
+
+use common::{Place, text};
+use metastate_report::npz::npy_bytes;
+
+/// Fits, and hands the result to every command that reads one.
+fn whole(place: &Place, input: &str, more: &[&str]) {
+    let _ = std::fs::remove_dir_all(place.path("out"));
+    let out = place.run(&[&["fit", input, "--out", "out"], more].concat());
+    assert_eq!(out.status.code(), Some(0), "{input} {more:?}: {}", text(&out.stderr));
+    for arguments in [&["verify", "out"][..], &["report", "out"], &["forecast", "out", "--steps", "1,50"]] {
+        place.expect(0, arguments);
+    }
+    let summary = text(&place.read("out/summary.json"));
+    let value: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert!(["rel_le1", "rel_le2", "ge", "rel_dg"].iter().all(|key| value["errors"][key].is_number()), "{input} {more:?}: {summary}");
+    for file in ["states.csv", "metastates.csv", "latent.csv", "path.csv"].iter().filter(|f| place.path("out").join(f).exists()) {
+        let table = text(&place.read(&format!("out/{file}")));
+        assert!(!table.contains("NaN") && !table.contains("inf,"), "{input} {more:?}, {file}:\n{table}");
+    }
+}
+
+#[test]
+fn degenerate_problems_get_whole_results() {
+    let place = Place::new();
+    let triplets = |entries: &dyn Fn(usize, usize) -> f64, d: usize| {
+        let lines =
+            (0..d * d).filter(|k| entries(k / d, k % d) > 0.0).map(|k| format!("{},{},{:e}\n", k / d, k % d, entries(k / d, k % d)));
+        format!("from,to,count\n{}", lines.collect::<String>())
+    };
+    place.write("one-law.csv", triplets(&|_, j| 10.0 * (j + 1) as f64, 4));
+    place.write("same-but-one.csv", triplets(&|i, j| 10.0 * (j + 1) as f64 + if i == 0 && j == 0 { 1e-9 } else { 0.0 }, 4));
+    place.write("heavy.csv", "from,to,count\na,a,1e15\na,b,1\nb,a,1\nb,c,1\nc,a,2\n");
+    place.write("cycle.csv", triplets(&|i, j| if j == (i + 1) % 5 { 7.0 } else { 0.0 }, 5));
+    place.write("alone.csv", triplets(&|i, j| if i == j { 7.0 } else { 0.0 }, 4));
+    place.write("twins.csv", triplets(&|i, j| 1.0 + 20.0 * f64::from(u8::from(i / 2 == j / 2)), 6));
+    place.write("tiny.csv", triplets(&|i, j| 1e-300 * (1 + (i * j) % 3) as f64, 4));
+    for input in ["one-law.csv", "same-but-one.csv", "heavy.csv", "cycle.csv", "alone.csv", "twins.csv", "tiny.csv"] {
+        for more in [&["--lambda-ratio", "0.3"][..], &["--lambda-ratio", "10"], &["--lambda", "1e-300"]] {
+            whole(&place, input, more);
+        }
+    }
+    for input in ["one-law.csv", "heavy.csv", "twins.csv"] {
+        whole(&place, input, &["--folds", "2", "--max-rank", "3"]);
+    }
+    whole(&place, "twins.csv", &["--lambda-ratio", "0.1", "--solver", "palm-bb", "--start-rank", "9"]);
+}
+
+#[test]
+fn numbers_that_no_answer_can_hold_are_refused_in_a_sentence() {
+    let place = Place::new();
+    place.write("apart.csv", "from,to,count\na,b,1e-200\nb,a,1e100\nb,b,1e100\na,a,1e-200\n");
+    let (_, err) = place.expect(2, &["fit", "apart.csv", "--lambda-ratio", "0.3", "--out", "out"]);
+    assert!(err.contains("too small to be told from nothing") && err.contains("--min-share"), "{err}");
+    place.write("denormal.csv", "from,to,count\na,b,1e-320\nb,a,2e-320\nb,b,3e-320\na,a,1e-320\n");
+    let (_, err) =
+        place.expect(2, &["fit", "denormal.csv", "--lambda-ratio", "0.3", "--refit", "likelihood", "--prior", "0.1", "--out", "out"]);
+    assert!(err.contains("E-DATA-SCALE") && err.contains("add up to"), "{err}");
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn given_matrices_that_never_mix_are_told_of() {
+    let place = Place::new();
+    let write = |name: &str, p: &[f64]| place.write(name, npy_bytes(&[3, 3], p));
+    write("absorbing.npy", &[1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.2, 0.3, 0.5]);
+    let (_, err) = place.expect(2, &["fit", "absorbing.npy", "--as", "matrix", "--lambda", "0.01", "--out", "out"]);
+    assert!(err.contains("all on one state") && err.contains("--weights"), "{err}");
+    write("apart.npy", &[0.5, 0.5, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 1.0]);
+    let (_, err) = place.expect(0, &["fit", "apart.npy", "--as", "matrix", "--lambda", "0.01", "--out", "out"]);
+    assert!(err.contains("2 closed classes"), "{err}");
+    place.expect(0, &["verify", "out"]);
+}
+
+#[test]
+fn a_truth_that_is_none_is_refused() {
+    let place = Place::new();
+    place.write("counts.csv", "from,to,count\n0,1,5\n1,0,4\n1,1,7\n0,0,6\n");
+    for (p, what) in [
+        ([0.5, 0.5, f64::NAN, 1.0], "NaN in row 2, column 1"),
+        ([0.5, 0.6, 0.5, 0.5], "row 1 sums to 1.1"),
+        ([-0.5, 1.5, 0.5, 0.5], "-0.5 in row 1"),
+    ] {
+        place.write("p.npy", npy_bytes(&[2, 2], &p));
+        let (_, err) = place.expect(2, &["fit", "counts.csv", "--lambda-ratio", "0.3", "--truth", "p.npy", "--out", "out"]);
+        assert!(err.contains("E-CLI-TRUTH") && err.contains(what), "{err}");
+    }
+    place.write("u.npy", npy_bytes(&[2, 1], &[1.0, 0.5]));
+    place.write("v.npy", npy_bytes(&[2, 1], &[0.5, 0.5]));
+    let (_, err) = place.expect(2, &["fit", "counts.csv", "--lambda-ratio", "0.3", "--truth", "u.npy,v.npy", "--out", "out"]);
+    assert!(err.contains("row 2 sums to 0.5"), "{err}");
+}
+
+#[test]
+fn memory_and_time_are_asked_for_before_they_are_taken() {
+    let place = Place::new();
+    place.expect(0, &["simulate", "planted", "--states", "3000", "--rank", "4", "--steps", "60000", "--out", "chain"]);
+    let fit = ["fit", "chain/counts.csv", "--lambda-ratio", "0.5", "--out", "out"];
+    let (_, err) = place.expect(2, &[&fit[..], &["--memory-limit", "60M"]].concat());
+    assert!(err.contains("E-DATA-TOO-LARGE") && err.contains(" states and ") && err.contains("--max-rank"), "{err}");
+    // Under an address limit of the shell, the same without being asked.
+    let script = format!(
+        "ulimit -v 400000; exec {} fit chain/counts.csv --lambda-ratio 0.5 --max-rank 300 --out out",
+        env!("CARGO_BIN_EXE_metastate")
+    );
+    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(place.path(".")).output().unwrap();
+    let told = text(&output.stderr);
+    assert!(output.status.code() == Some(2) && told.contains("there is memory for"), "{told}");
+    // A choice that has no time ends in a sentence, and keeps what it has.
+    let (_, err) = place.expect(1, &["fit", "chain/counts.csv", "--time-limit", "0.5", "--out", "out"]);
+    assert!(err.contains("E-CLI-TIME-LIMIT") && err.contains("--resume"), "{err}");
+    assert!(!place.path("out").exists());
+}

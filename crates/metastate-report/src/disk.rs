@@ -1,0 +1,99 @@
+//! Every change that this crate makes to a disk goes through here, so that a test can let each of them fail in turn: a full disk, a broken one, a call that a
+//! signal interrupts.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Failures on demand, of the calling thread alone.
+pub mod faults {
+    use std::cell::Cell;
+    use std::io;
+
+    thread_local! {
+        static CHANGES: Cell<u64> = const { Cell::new(0) };
+        static FAULT: Cell<Option<(u64, i32)>> = const { Cell::new(None) };
+    }
+
+    /// Lets the change with this number, from 0, fail with this error of the operating system; `None` counts only.
+    pub fn arm(fault: Option<(u64, i32)>) {
+        CHANGES.set(0);
+        FAULT.set(fault);
+    }
+
+    /// Ends that, and says how many changes there were.
+    pub fn disarm() -> u64 {
+        FAULT.set(None);
+        CHANGES.replace(0)
+    }
+
+    /// Before each change.
+    pub(super) fn pass() -> io::Result<()> {
+        let number = CHANGES.get();
+        CHANGES.set(number + 1);
+        match FAULT.get() {
+            Some((at, errno)) if at == number => Err(io::Error::from_raw_os_error(errno)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A file whose every write may be made to fail.
+struct Watched(File);
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        faults::pass()?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
+    faults::pass()?;
+    fs::create_dir(path)
+}
+
+pub(crate) fn create_dir_all(path: &Path) -> io::Result<()> {
+    faults::pass()?;
+    fs::create_dir_all(path)
+}
+
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    faults::pass()?;
+    fs::rename(from, to)
+}
+
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    faults::pass()?;
+    fs::remove_file(path)
+}
+
+pub(crate) fn remove_dir_all(path: &Path) -> io::Result<()> {
+    faults::pass()?;
+    fs::remove_dir_all(path)
+}
+
+/// Writes and flushes a file. It must be new: one that stands there may be a link to anywhere.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    faults::pass()?;
+    let create = || File::options().write(true).create_new(true).open(path);
+    let file = match create() {
+        // What a killed process with this number left there.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => remove_file(path).and_then(|()| create())?,
+        other => other?,
+    };
+    let mut file = Watched(file);
+    file.write_all(bytes)?;
+    faults::pass()?;
+    file.0.sync_all()
+}
+
+/// The names in a folder are on disk only after the folder itself was flushed. Where folders cannot be opened (Windows) the rename is all that can be had.
+pub(crate) fn flush_folder(path: &Path) -> io::Result<()> {
+    faults::pass()?;
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
