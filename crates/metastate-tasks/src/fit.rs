@@ -108,8 +108,9 @@ impl FitOutcome {
     pub fn extras(&self) -> Result<Extras> {
         let path = self.model.chosen.as_ref().map(record::path_story);
         let extras = report::extras(self.loaded.chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
-        let timescale_intervals = self.model.intervals.as_ref().map(record::timescales).unwrap_or_default();
-        Ok(Extras { timescale_intervals, ..extras })
+        let lag = self.summary.lag();
+        let timescale_intervals = record::timescales(&self.model.kinetics, lag);
+        Ok(Extras { timescale_intervals, kinetics: Some(record::kinetics_story(&self.model.kinetics, lag)), ..extras })
     }
 
     /// Writes the folder, whole or not at all.
@@ -155,7 +156,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let extra = record::files(&model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    let extra = record::files(&loaded.data, &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
     Ok(FitOutcome { summary, model, extra, labels, trace, loaded })
 }
