@@ -70,7 +70,7 @@ pub struct FitWatch<'a> {
     pub stopper: &'a Stopper,
     /// Where checkpoints go; nowhere within somebody else's process.
     pub places: Option<Places>,
-    /// Seconds that the solve may take.
+    /// Seconds that the whole work may take.
     pub time_limit: Option<f64>,
     /// Between two checkpoints of the solve.
     pub every: Duration,
@@ -131,12 +131,31 @@ impl<'a> FitWatch<'a> {
         }
     }
 
+    /// Sets when the work must be done, counted from `begun`.
+    pub fn limit(&mut self, begun: Instant, seconds: Option<f64>) {
+        self.time_limit = seconds;
+        self.deadline = seconds.map(|s| begun + Duration::from_secs_f64(s.min(1e9)));
+    }
+
+    fn time_is_up(&self) -> bool {
+        self.deadline.is_some_and(|d| Instant::now() >= d)
+    }
+
+    /// While something is chosen there is no answer yet that could be handed out.
+    fn gives_up(&mut self) -> Control {
+        let limit = self.time_limit.unwrap_or_default();
+        self.failure = Some(
+            CliError::failed("E-CLI-TIME", format!("the time limit of {limit} s was over while rank and lambda were still being chosen"))
+                .remedy("give more time, or --lambda-ratio, where nothing has to be chosen"),
+        );
+        Control::Interrupt
+    }
+
     /// The solve begins: from now on a signal finds its safe points.
     fn solving(&mut self) {
         self.reporter.aim(self.tolerance);
         self.trace = Trace::begin();
         self.last = Instant::now();
-        self.deadline = self.time_limit.map(|s| self.last + Duration::from_secs_f64(s.min(1e9)));
         if let Some(Places { solve, resume_command, .. }) = &self.places {
             let mut state = self.stopper.lock();
             state.checkpoint = Some(solve.clone());
@@ -212,6 +231,9 @@ impl FitObserver for FitWatch<'_> {
 
     fn path_progress(&mut self, progress: &Progress) -> Control {
         self.reporter.solving(progress, None);
+        if self.time_is_up() {
+            return self.gives_up();
+        }
         if self.stopper.asked() { Control::Interrupt } else { Control::Continue }
     }
 
@@ -240,7 +262,15 @@ impl FitObserver for FitWatch<'_> {
     }
 
     fn look(&mut self) -> Control {
-        if self.stopper.must_end() { Control::Interrupt } else { Control::Continue }
+        if self.stopper.must_end() {
+            return Control::Interrupt;
+        }
+        match self.stage.map(|(stage, _)| stage) {
+            Some(Stage::LambdaMax | Stage::Choosing | Stage::Path) if self.time_is_up() => self.gives_up(),
+            // The refit so far is an answer; the bootstrap is left out.
+            Some(Stage::Refit | Stage::Bootstrap) if self.time_is_up() => Control::TimeUp,
+            _ => Control::Continue,
+        }
     }
 }
 

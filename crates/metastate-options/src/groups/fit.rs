@@ -105,7 +105,8 @@ options! {
         checkpoint_every: f64 = 60.0 => |e| e.value("SECONDS").bounds(allowed::SECONDS);
         /// Go on from the checkpoint of an interrupted run. Inputs and options must be the same as then; the answer is the same to the last bit.
         resume: bool = false => |e| e;
-        /// Stop solving after so many seconds and write the best answer so far, with the gap that is proven for it.
+        /// Stop after so many seconds, counted from the start of the run, and write the best answer so far, with the gap that is proven for it. While rank and lambda are still being chosen there is no
+        /// answer yet: the run then ends with a sentence.
         time_limit: Option<f64> = None => |e| e.value("SECONDS").bounds(allowed::SECONDS);
     }
 }

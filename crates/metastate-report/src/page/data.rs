@@ -42,8 +42,29 @@ pub fn sentence(summary: &Summary, result: &FitResult) -> String {
     }
 }
 
-/// The status in plain words.
+/// What the badge says: of the model that is shown. A refit is not proven, whatever is proven of the solution beside it.
+fn badge(summary: &Summary) -> String {
+    match &summary.refit {
+        Some(_) => "refit".to_owned(),
+        None => summary.status.to_string(),
+    }
+}
+
+/// The status in plain words: first what is shown, then what is proven, with its own rank and lambda.
 fn verdict(summary: &Summary) -> String {
+    let of = match &summary.refit {
+        Some(refit) => format!(
+            "What is shown is a refit with {} meta-states, of which nothing is proven. Beside it stands the solution of the penalised problem at lambda = {:.3e}, with {} meta-states: ",
+            refit.rank(),
+            summary.lambda,
+            summary.rank
+        ),
+        None => String::new(),
+    };
+    of + &proven(summary)
+}
+
+fn proven(summary: &Summary) -> String {
     let proof = match summary.errors.certified_gap {
         Some(gap) => {
             let share = if gap < TINY_GAP { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
@@ -55,7 +76,7 @@ fn verdict(summary: &Summary) -> String {
         None => "How far it is from the best possible objective was not proven.".to_owned(),
     };
     let why = match summary.status {
-        StatusWord::Certified => return format!("{proof} The answer is optimal up to that gap."),
+        StatusWord::Certified => return format!("{proof} That solution is optimal up to that gap."),
         StatusWord::RankCap => {
             "The solver stopped at the largest allowed number of meta-states: more of them would fit this lambda better, a larger lambda asks for fewer."
         }
@@ -105,6 +126,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "states": d,
         "rank": s,
         "verdict": verdict(summary),
+        "badge": badge(summary),
         "summary": told,
         "weight": floats(result.xi.iter().map(|x| *x as f32)),
         "zones": result.partition.clusters(),

@@ -125,8 +125,10 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
     }
     if solution.status != Status::Certified {
         hints.push(match solution.certified_gap() {
-            Some(gap) => format!("not proven optimal: the objective is proven to be within {gap:.2e} of the best possible one"),
-            None => "nothing was proven of how far the objective is from the best possible one".to_owned(),
+            Some(gap) => format!(
+                "the penalised solution is not proven optimal: its objective is proven to be within {gap:.2e} of the best possible one"
+            ),
+            None => "nothing was proven of how far the objective of the penalised solution is from the best possible one".to_owned(),
         });
     }
     hints

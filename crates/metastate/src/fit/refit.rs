@@ -1,6 +1,6 @@
 //! What is done after the solve: the same rank without the penalty, and how sure its memberships are.
 
-use super::choose::{Chosen, go_on, parts, select_settings};
+use super::choose::{Chosen, parts, select_settings};
 use super::data::Data;
 use super::observe::{FitObserver, Stage};
 use super::options::{FitOptions, RefitKind};
@@ -95,10 +95,15 @@ pub(super) fn refit(
                 observer.pass(passes, value);
                 observer.look() == Control::Continue
             })?;
-            go_on(observer)?;
+            not_interrupted(observer)?;
             Ok(Some(Refit::Likelihood { best, prior }))
         }
     }
+}
+
+/// When the time is up, the refit as far as it came is the answer.
+fn not_interrupted(observer: &mut dyn FitObserver) -> Result<()> {
+    if observer.look() == Control::Interrupt { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// Intervals for a refit by likelihood, where draws were asked for.
@@ -111,6 +116,9 @@ pub(super) fn intervals(
     let (Some(Refit::Likelihood { best, prior }), true) = (refit, options.bootstrap > 0) else { return Ok(None) };
     let parts = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?;
     observer.stage(Stage::Bootstrap);
+    if observer.look() == Control::TimeUp {
+        return Ok(None);
+    }
     let refit =
         LikelihoodSettings { prior: *prior, max_passes: PASSES_A_DRAW, tolerance: TOLERANCE_OF_A_DRAW, ..LikelihoodSettings::default() };
     let settings = BootstrapSettings { replicates: options.bootstrap, confidence: CONFIDENCE, refit, seed: options.seed };
