@@ -13,7 +13,7 @@ use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likeli
 use metastate::solve::score::{Smoothing, score};
 use metastate::solve::select::{SelectSettings, select, select_prior};
 use metastate::solve::{Factors, Problem, Settings, Silent, StopRule, lambda_max, solve, start};
-use metastate::{Chain, CountMode, Counts, Estimate, Folds, Mat, StateIndex, WeightPower, WeightsBy};
+use metastate::{Chain, CountMode, Counts, Estimate, Folds, Mat, StateIndex, WeightPower};
 
 fn numbers(path: &str) -> std::io::Result<Vec<i64>> {
     npyz::NpyFile::new(std::io::BufReader::new(std::fs::File::open(path)?))?.into_vec()
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     };
     for power in [WeightPower::One, WeightPower::Half] {
-        let chain = Chain::estimate(&counts, &Estimate { weights_by: WeightsBy::Departures, weight_power: power })?;
+        let chain = Chain::estimate(&counts, &Estimate { weight_power: power, ..Estimate::default() })?;
         if chain.states() != d {
             return Err("a state is never left; cut the trajectory".into());
         }

@@ -12,7 +12,7 @@ use metastate::solve::relaxation::Relaxation;
 use metastate::solve::score::{Model, Smoothing, score};
 use metastate::solve::select::{SelectSettings, select};
 use metastate::solve::{Factors, Problem, start};
-use metastate::{Chain, Csr, Estimate, Folds, Mat, WeightPower, WeightsBy};
+use metastate::{Chain, Csr, Estimate, Folds, Mat, WeightPower};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -65,7 +65,7 @@ fn main() -> metastate::Result<()> {
 
 /// The leading directions of `Xi^(1/2) P`, k-means of its rows, and the chain between the clusters.
 fn svd_with_k_means(training: &Csr, counts: &metastate::Counts, seed: u64) -> metastate::Result<Factors> {
-    let chain = Chain::estimate(counts, &Estimate { weights_by: WeightsBy::Departures, weight_power: WeightPower::Half })?;
+    let chain = Chain::estimate(counts, &Estimate { weight_power: WeightPower::Half, ..Estimate::default() })?;
     let problem = Problem::new(chain.p(), chain.weights(), 1.0)?;
     let x: Relaxation = start::spectral_basis(&problem, ZONES, seed);
     // Rows of X = A B^T have the distances of the rows of A when the columns of B have length one.

@@ -303,7 +303,7 @@ fn weights(bench: &Bench) -> Result<TrapResult> {
         ("arrivals, xi^(1/2)", WeightsBy::Arrivals, WeightPower::Half),
     ];
     for (name, weights_by, weight_power) in choices {
-        let chain = Chain::estimate(&bench.instance.counts, &Estimate { weights_by, weight_power })?;
+        let chain = Chain::estimate(&bench.instance.counts, &Estimate { weights_by, weight_power, ..Estimate::default() })?;
         // The same share of ||Xi P||^2, so that lambda means the same.
         let reference = bench.problem()?.data_norm2;
         let lambda = bench.lambda * Problem::new(chain.p(), chain.weights(), 1.0)?.data_norm2 / reference;

@@ -19,6 +19,8 @@ pub struct Forecast {
     pub result: String,
     /// `factors` or `refit`.
     pub model: String,
+    /// Where the chain of the meta-states comes from: `data` (estimated on the data at the memberships found) or `factors` (`V^T U`, which prior and penalty shrink).
+    pub kinetics: String,
     pub states: usize,
     pub rank: usize,
     /// Frames a step.
@@ -38,6 +40,13 @@ pub struct Forecast {
     pub timescales: Vec<TimescaleRow>,
     pub passage: Vec<PassageRow>,
     pub committors: Vec<CommittorRow>,
+    /// Reactive flux and rate between every two meta-states.
+    pub rates: Vec<RateRow>,
+    /// The ways that carry it.
+    pub pathways: Vec<PathwayRow>,
+    /// Where meta-states end that are left for good; empty for a chain with one closed class and nothing else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fates: Vec<FateRow>,
     /// Where the forecast starts, in words.
     pub start: String,
     pub forecasts: Vec<Prediction>,
@@ -68,6 +77,8 @@ pub struct IdentityRow {
     pub metastate: usize,
     pub states: usize,
     pub stationary: f64,
+    pub stationary_low: Option<f64>,
+    pub stationary_high: Option<f64>,
     /// `K_jj`.
     pub stay: f64,
     pub return_time: f64,
@@ -100,6 +111,9 @@ pub struct TimescaleRow {
     pub timescale: f64,
     /// Frames a turn takes.
     pub turn: f64,
+    /// The interval of the timescale, where there were draws.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
 }
 
 /// Mean passage times between two meta-states.
@@ -111,9 +125,13 @@ pub struct PassageRow {
     /// Of the latent chain: from acting as `from` to acting as `to`.
     pub steps: f64,
     pub time: f64,
-    /// Of X: from the states whose largest membership is `from`, as the stationary law has them, to the states of `to`.
+    /// From the states whose largest membership is `from`, as the data have them, to the states of `to`: by the states' own chain, and of X where the kinetics are those of the factors. NaN where it was not
+    /// computed.
     pub steps_states: f64,
     pub time_states: f64,
+    /// The interval of `time`, where there were draws.
+    pub time_low: Option<f64>,
+    pub time_high: Option<f64>,
 }
 
 /// A committor at one meta-state.
@@ -127,6 +145,47 @@ pub struct CommittorRow {
     pub forward: f64,
     /// Probability of having acted as `from` later than as `to`.
     pub backward: f64,
+    /// The interval of `forward`, where there were draws.
+    pub forward_low: Option<f64>,
+    pub forward_high: Option<f64>,
+}
+
+/// Transition path theory between two meta-states.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)]
+pub struct RateRow {
+    pub from: usize,
+    pub to: usize,
+    /// Passages in one frame.
+    pub flux: f64,
+    /// Passages in one frame while on the way from `from`; one over it is a mean time.
+    pub rate: f64,
+    pub rate_low: Option<f64>,
+    pub rate_high: Option<f64>,
+}
+
+/// One way between two meta-states.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)]
+pub struct PathwayRow {
+    pub from: usize,
+    pub to: usize,
+    /// Meta-states on the way, both ends included.
+    pub way: Vec<usize>,
+    /// Passages in one frame.
+    pub flux: f64,
+    /// Its share of all passages.
+    pub share: f64,
+}
+
+/// The end of a meta-state.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)]
+pub struct FateRow {
+    pub metastate: usize,
+    /// The meta-states of the closed class.
+    pub class: Vec<usize>,
+    pub probability: f64,
 }
 
 /// The law some steps after the start.
@@ -187,6 +246,11 @@ pub fn write_forecast(place: &Path, force: bool, f: &Forecast) -> Result<()> {
     draft.file("timescales.csv", timescales(f).as_bytes())?;
     draft.file("passage.csv", passage(f).as_bytes())?;
     draft.file("committors.csv", committors(f).as_bytes())?;
+    draft.file("rates.csv", rates(f).as_bytes())?;
+    draft.file("pathways.csv", pathways(f).as_bytes())?;
+    if !f.fates.is_empty() {
+        draft.file("fates.csv", fates(f).as_bytes())?;
+    }
     draft.file("stationary.csv", laws("label,metastate,probability\n", "", &f.stationary).as_bytes())?;
     draft.file("identity.csv", identity(f).as_bytes())?;
     if !f.hitting.is_empty() {
@@ -222,32 +286,67 @@ fn predictions(f: &Forecast) -> String {
 }
 
 fn timescales(f: &Forecast) -> String {
-    let mut out = String::from("source,steps,lag,mode,re,im,modulus,timescale,turn\n");
+    let mut out = String::from("source,steps,lag,mode,re,im,modulus,timescale,turn,low,high\n");
     for r in &f.timescales {
         let numbers = [r.re, r.im, r.modulus, r.timescale, r.turn].map(number).join(",");
-        line(&mut out, format_args!("{},{},{},{},{numbers}", r.source, r.steps, r.lag, r.mode));
+        line(&mut out, format_args!("{},{},{},{},{numbers},{}", r.source, r.steps, r.lag, r.mode, ends(r.low, r.high)));
     }
     out
 }
 
 fn passage(f: &Forecast) -> String {
-    let mut out = String::from("from,to,steps,time,steps_states,time_states\n");
+    let mut out = String::from("from,to,steps,time,steps_states,time_states,time_low,time_high\n");
     for r in &f.passage {
         let numbers = [r.steps, r.time, r.steps_states, r.time_states].map(number).join(",");
-        line(&mut out, format_args!("{},{},{numbers}", r.from, r.to));
+        line(&mut out, format_args!("{},{},{numbers},{}", r.from, r.to, ends(r.time_low, r.time_high)));
     }
     out
 }
 
 fn committors(f: &Forecast) -> String {
-    let mut out = String::from("from,to,metastate,forward,backward\n");
-    f.committors.iter().for_each(|r| line(&mut out, format_args!("{},{},{},{:?},{:?}", r.from, r.to, r.metastate, r.forward, r.backward)));
+    let mut out = String::from("from,to,metastate,forward,backward,forward_low,forward_high\n");
+    for r in &f.committors {
+        let interval = ends(r.forward_low, r.forward_high);
+        line(&mut out, format_args!("{},{},{},{:?},{:?},{interval}", r.from, r.to, r.metastate, r.forward, r.backward));
+    }
+    out
+}
+
+/// The two ends of an interval; empty where there is none.
+fn ends(low: Option<f64>, high: Option<f64>) -> String {
+    let field = |x: Option<f64>| x.map(number).unwrap_or_default();
+    format!("{},{}", field(low), field(high))
+}
+
+fn rates(f: &Forecast) -> String {
+    let mut out = String::from("from,to,flux,rate,rate_low,rate_high\n");
+    for r in &f.rates {
+        line(&mut out, format_args!("{},{},{},{},{}", r.from, r.to, number(r.flux), number(r.rate), ends(r.rate_low, r.rate_high)));
+    }
+    out
+}
+
+fn pathways(f: &Forecast) -> String {
+    let mut out = String::from("from,to,way,flux,share\n");
+    for r in &f.pathways {
+        let way: Vec<String> = r.way.iter().map(usize::to_string).collect();
+        line(&mut out, format_args!("{},{},{},{},{}", r.from, r.to, way.join(" > "), number(r.flux), number(r.share)));
+    }
+    out
+}
+
+fn fates(f: &Forecast) -> String {
+    let mut out = String::from("metastate,class,probability\n");
+    for r in &f.fates {
+        let class: Vec<String> = r.class.iter().map(usize::to_string).collect();
+        line(&mut out, format_args!("{},{},{}", r.metastate, class.join(" "), number(r.probability)));
+    }
     out
 }
 
 fn identity(f: &Forecast) -> String {
     let mut out = String::from(
-        "metastate,states,stationary,stay,return_time,share,share_low,share_high,ambiguity,purest,anchor_states,anchors,exclusive_destinations,exclusive\n",
+        "metastate,states,stationary,stay,return_time,share,share_low,share_high,ambiguity,purest,anchor_states,anchors,exclusive_destinations,exclusive,stationary_low,stationary_high\n",
     );
     for r in &f.metastates {
         let numbers =
@@ -256,13 +355,14 @@ fn identity(f: &Forecast) -> String {
         line(
             &mut out,
             format_args!(
-                "{},{},{numbers},{},{},{},{}",
+                "{},{},{numbers},{},{},{},{},{}",
                 r.metastate,
                 r.states,
                 r.anchor_states,
                 names(&r.anchors),
                 r.exclusive_destinations,
-                names(&r.exclusive)
+                names(&r.exclusive),
+                ends(r.stationary_low, r.stationary_high)
             ),
         );
     }

@@ -15,6 +15,7 @@ pub mod folder;
 mod forecast;
 pub mod hash;
 pub mod inside;
+mod kinetics;
 mod load;
 mod map;
 pub mod npz;
@@ -33,17 +34,18 @@ pub use error::{Error, Result};
 pub use figure::{Figure, Series};
 pub use fit_tables::{path_csv, ranks_csv, uncertainty_csv};
 pub use forecast::{
-    CheckRow, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, StationaryClass, TimescaleRow,
-    write_forecast,
+    CheckRow, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow,
+    StationaryClass, TimescaleRow, write_forecast,
 };
+pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};
 pub use load::{SavedResult, load, load_extras};
 pub use map::{bar_chart, zone_map};
 pub use png::Painter;
 pub use result::{FitResult, LargestMembership, pictures, remake, write};
 pub use summary::{
-    BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, LeastSquaresRecord, LedgerRecord,
-    LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord, StatusWord, Summary, TriedStart,
-    UncertaintyRecord, summary_schema,
+    BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, KineticsRecord,
+    LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
+    StatusWord, Summary, TriedStart, UncertaintyRecord, summary_schema,
 };
 pub use tables::{csv_field, number, parse_csv};
 pub use zones::ZoneSet;

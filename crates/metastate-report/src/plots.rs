@@ -30,7 +30,7 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
     let mut add = |name: &str, svg: Option<String>| plots.extend(svg.map(|svg| (format!("{name}.svg"), svg)));
     add("path", path(extras));
     add("convergence", convergence(extras));
-    add("timescales", timescales(result, lag, &extras.timescale_intervals));
+    add("timescales", timescales(result, lag, extras));
     add("matrices", extras.heat.as_ref().map(matrices));
     if let Some((places, side)) = result.coordinates.zip(extras.cell) {
         let ours: Vec<usize> = result.partition.labels.iter().map(|z| *z as usize).collect();
@@ -72,21 +72,22 @@ fn convergence(extras: &Extras) -> Option<String> {
     Chart { title: "Convergence", x, y, points: &points, spans: &[], line: true, steps: Some(("rank", &ranks)), marked: None }.svg()
 }
 
-fn timescales(result: &FitResult, lag: f64, intervals: &[(Option<f64>, Option<f64>)]) -> Option<String> {
-    let chain = LatentChain::new(&result.model.u, &result.model.v).ok()?;
-    let points: Vec<(f64, f64, f64)> = chain
-        .spectrum()
+fn timescales(result: &FitResult, lag: f64, extras: &Extras) -> Option<String> {
+    let own = || {
+        let chain = LatentChain::new(&result.model.u, &result.model.v).ok()?;
+        Some(chain.spectrum().iter().skip(1).map(|m| m.timescale.is_finite().then_some(lag * m.timescale)).collect())
+    };
+    let times: Vec<Option<f64>> = match &extras.kinetics {
+        Some(k) => k.modes.iter().map(|m| m.timescale).collect(),
+        None => own()?,
+    };
+    let points: Vec<(f64, f64, f64)> = times.iter().enumerate().filter_map(|(k, t)| Some(((k + 2) as f64, (*t)?, 0.0))).collect();
+    let (x, y) = (Axis { name: "eigenvalue", log: false }, Axis { name: "timescale in frames", log: true });
+    let spans: Vec<(f64, f64, f64)> = extras
+        .timescale_intervals
         .iter()
         .enumerate()
-        .skip(1)
-        .map(|(k, m)| ((k + 1) as f64, lag * m.timescale, 0.0))
-        .filter(|p| p.1.is_finite())
-        .collect();
-    let (x, y) = (Axis { name: "eigenvalue", log: false }, Axis { name: "timescale", log: true });
-    let spans: Vec<(f64, f64, f64)> = intervals
-        .iter()
-        .enumerate()
-        .filter_map(|(k, (low, high))| Some(((k + 2) as f64, lag * (*low)?, lag * high.unwrap_or(f64::INFINITY))))
+        .filter_map(|(k, (low, high))| Some(((k + 2) as f64, (*low)?, high.unwrap_or(f64::INFINITY))))
         .collect();
     let title = if spans.is_empty() { "Implied timescales" } else { "Implied timescales, with 90 % intervals" };
     Chart { title, x, y, points: &points, spans: &spans, line: false, steps: None, marked: None }.svg()

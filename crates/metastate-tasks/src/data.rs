@@ -2,11 +2,11 @@
 
 use metastate::chain::{StationaryOptions, stationary_law};
 use metastate::fit::Parts;
-use metastate::{Chain, Estimate, Given, RowWeights, WeightsBy};
+use metastate::{Chain, Connected, Estimate, Given, RowWeights, WeightsBy};
 use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
 use metastate_report::FileRecord;
 
-use crate::args::{FitArgs, InputArgs, RefitKind, WeightsKind};
+use crate::args::{ConnectedKind, FitArgs, InputArgs, RefitKind, WeightsKind};
 use crate::error::{CliError, Result};
 
 /// The data of a fit, with what is known about the files behind them.
@@ -82,7 +82,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
         Ingest::Matrix(matrix) => {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
-            let given = Given { weights, weight_power: fit.weight_power, index: Some(matrix.index) };
+            let given = Given { weights, weight_power: fit.weight_power, index: Some(matrix.index), connected: connected(fit) };
             let stationary = given.weights == RowWeights::Stationary;
             let made = match matrix.values {
                 MatrixValues::Sparse(p) => Chain::from_sparse(p, given),
@@ -130,13 +130,21 @@ fn several_laws(chain: &Chain, stationary: bool) -> Option<String> {
     })
 }
 
+/// Which states are kept.
+fn connected(fit: &FitArgs) -> Connected {
+    match fit.connected {
+        ConnectedKind::All => Connected::All,
+        ConnectedKind::Largest => Connected::Largest(fit.connected_at),
+    }
+}
+
 /// Estimates the chain; states without weight are left out, the others keep their labels and places.
 pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
     let weights_by = match fit.weights_by {
         WeightsKind::Departures => WeightsBy::Departures,
         WeightsKind::Arrivals => WeightsBy::Arrivals,
     };
-    let estimate = Estimate { weights_by, weight_power: fit.weight_power };
+    let estimate = Estimate { weights_by, weight_power: fit.weight_power, connected: connected(fit) };
     let data = match &counted.frames {
         Some(frames) => metastate::Data::from_frames(&counted.counts, frames, &estimate)?,
         None => metastate::Data::from_counts(&counted.counts, &estimate)?,

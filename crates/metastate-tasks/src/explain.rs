@@ -14,7 +14,7 @@ const OWN: &[(&str, &str)] = &[
     ),
     (
         "E-DATA-ROW-SUM",
-        "A row of a transition matrix does not sum to one within 1e-8. If the numbers are counts, say --as counts; if they were rounded, divide each row by its sum.",
+        "A row of a transition matrix does not sum to one within 1e-6. If the numbers are counts, say --as counts; if they were rounded, divide each row by its sum.",
     ),
     ("E-DATA-EMPTY", "Nothing is left to work on: there are no transitions, or none between states that carry weight."),
     ("E-DATA-ONE-STATE", "All transitions stay in one state. Most often the wrong column was named, or a filter kept one place only."),
@@ -89,6 +89,10 @@ const OWN: &[(&str, &str)] = &[
     (
         "E-CLI-PROGRAM",
         "metastate reproduce hands over to the program metastate-reproduce, which holds the paper's experiments. It must lie beside metastate or on the PATH; in the source tree, cargo build --release -p metastate-lab makes it.",
+    ),
+    (
+        "E-CLI-TIME",
+        "--time-limit binds the whole run. Where lambda is given, the best answer so far is written; while rank and lambda are still being chosen there is none yet. Give more time, or --lambda-ratio.",
     ),
     ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
     ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use metastate::fit::Unfinished;
 use metastate::{Label, Model, fit_from};
 use metastate_report::page::Extras;
-use metastate_report::{Claim, FileRecord, FitResult, Summary, folder};
+use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, Init, InputArgs, Options, RefitKind, RunArgs};
@@ -108,8 +108,9 @@ impl FitOutcome {
     pub fn extras(&self) -> Result<Extras> {
         let path = self.model.chosen.as_ref().map(record::path_story);
         let extras = report::extras(self.loaded.chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
-        let timescale_intervals = self.model.intervals.as_ref().map(record::timescales).unwrap_or_default();
-        Ok(Extras { timescale_intervals, ..extras })
+        let lag = self.summary.lag();
+        let timescale_intervals = record::timescales(&self.model.kinetics, lag);
+        Ok(Extras { timescale_intervals, kinetics: Some(record::kinetics_story(&self.model.kinetics, lag)), ..extras })
     }
 
     /// Writes the folder, whole or not at all.
@@ -167,7 +168,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let extra = record::files(&model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    let extra = record::files(&loaded.data, &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
     all_numbers(&summary, &extra)?;
     Ok(FitOutcome { summary, model, extra, labels, trace, loaded })
@@ -281,18 +282,36 @@ fn take_up(job: &Job, asked_for: &Value, reporter: &mut Reporter, stopper: &Stop
     Ok(Unfinished { snapshot, ..unfinished })
 }
 
+/// The slowest timescales in frames, with the states' own beside them.
+fn kinetics_in_words(k: &KineticsRecord) -> String {
+    let time = |t: &Option<f64>| t.map_or_else(|| "for ever".to_owned(), |t| format!("{t:.1}"));
+    let list = |times: &[Option<f64>]| times.iter().take(3).map(time).collect::<Vec<_>>().join(", ");
+    match (k.timescales.is_empty(), k.carries) {
+        (true, _) => String::new(),
+        (false, true) => format!(
+            "slowest timescales, from the data: {} frames (the states' own: {})\n",
+            list(&k.timescales),
+            list(&k.microstate_timescales)
+        ),
+        (false, false) => "timescales: this model cannot carry them, see the hints\n".to_owned(),
+    }
+}
+
 /// What a person wants to know, in a few lines.
 pub fn describe(s: &Summary, out: &Path) -> String {
     let rank = s.refit.as_ref().map_or(s.rank, |r| r.rank());
     let word = if rank == 1 { "meta-state" } else { "meta-states" };
-    let of_what = match (&s.refit, rank == s.rank) {
-        (None, _) => String::new(),
-        (Some(_), true) => " (of the penalised solution)".to_owned(),
-        (Some(_), false) => format!(" (of the penalised solution, which has {})", s.rank),
-    };
     let gap = s.errors.certified_gap.map_or_else(|| "gap not proven".to_owned(), |gap| format!("certified gap {gap:.2e}"));
+    // What is shown first, then the proof, as what it is.
+    let (shown, of_what) = match &s.refit {
+        None => (String::new(), String::new()),
+        Some(refit) => (
+            format!("shown: refit by {refit}; not certified\n"),
+            format!("penalised solution beside it: {} {}, ", s.rank, if s.rank == 1 { "meta-state" } else { "meta-states" }),
+        ),
+    };
     let mut text = format!(
-        "{rank} {word} behind {} states ({} transitions, {} pairs)\nstatus {}: objective {:.9e}, {gap}{of_what}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
+        "{rank} {word} behind {} states ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
         s.states,
         s.transitions,
         s.nonzeros,
@@ -306,8 +325,8 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }
-    if let Some(refit) = &s.refit {
-        text += &format!("refit by {refit}; tables, page and forecasts show it\n");
+    if let Some(k) = &s.kinetics {
+        text += &kinetics_in_words(k);
     }
     if !s.ledger.is_empty() {
         text += &format!("left out, of {} rows:\n", s.rows);

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use metastate::aggregate::latent::Mode;
 use metastate::fit::{CONFIDENCE, Chosen, Intervals, Refit};
+use metastate::kinetics::{Kinetics, Microstates};
+use metastate::linalg::Mat;
 use metastate::solve::path::LambdaPoint;
 use metastate::solve::score::Smoothing;
 use metastate::solve::select::Choice;
 use metastate::solve::{Factors, errors};
-use metastate::{Label, Model, Operator};
+use metastate::{Data, Label, Model, Operator};
 use metastate_report::npz::{Array, npz_bytes};
-use metastate_report::page::{PathPoint, PathStory};
+use metastate_report::page::{KineticsStory, PathPoint, PathStory, StoryMode};
 use metastate_report::{
-    ChoiceFrame, ChoiceRecord, ErrorMeasures, LeastSquaresRecord, LedgerRecord, LikelihoodRecord, RefitRecord, SCHEMA, Summary, TriedStart,
-    UncertaintyRecord, path_csv, ranks_csv, uncertainty_csv,
+    ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, KineticsRecord, LeastSquaresRecord, LedgerRecord, LikelihoodRecord,
+    RefitRecord, SCHEMA, SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,
 };
 use serde_json::json;
 
@@ -63,7 +66,8 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         hints,
         choice: model.chosen.as_ref().map(choice),
         refit: model.refit.as_ref().map(|r| refit(r, truth.map(|p| errors::relative_recovery_error(chain.weights(), r.factors(), p)))),
-        uncertainty: model.intervals.as_ref().map(uncertainty),
+        uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, &model.kinetics, lag(job))),
+        kinetics: Some(kinetics(model, chain.xi(), lag(job))),
         files: BTreeMap::new(),
     }
 }
@@ -108,7 +112,7 @@ fn refit(refit: &Refit, rel_re: Option<f64>) -> RefitRecord {
     }
 }
 
-fn uncertainty(found: &Intervals) -> UncertaintyRecord {
+fn uncertainty(found: &Intervals, kinetics: &Kinetics, lag: f64) -> UncertaintyRecord {
     let u = &found.uncertainty;
     UncertaintyRecord {
         draws: u.replicates,
@@ -116,20 +120,86 @@ fn uncertainty(found: &Intervals) -> UncertaintyRecord {
         draws_are: found.drawn.clone(),
         intervals_are: INTERVALS.to_owned(),
         stability: u.stability.clone(),
-        timescale_intervals: timescales(found),
+        timescale_intervals: timescales(kinetics, lag),
         undecided_states: u.undecided.iter().filter(|u| **u).count(),
     }
 }
 
-/// The intervals of the timescales, in steps; none is infinite.
-pub fn timescales(found: &Intervals) -> Vec<(Option<f64>, Option<f64>)> {
-    let finite = |t: f64| t.is_finite().then_some(t);
-    found.timescales.iter().map(|&(low, high)| (finite(low), finite(high))).collect()
+/// Frames in one step.
+pub fn lag(job: &Job) -> f64 {
+    job.input.lag as f64
+}
+
+/// The intervals of the timescales, in frames; none is infinite.
+pub fn timescales(kinetics: &Kinetics, lag: f64) -> Vec<(Option<f64>, Option<f64>)> {
+    kinetics.timescale_intervals(CONFIDENCE).into_iter().map(|(low, high)| (finite(lag * low), finite(lag * high))).collect()
+}
+
+fn finite(t: f64) -> Option<f64> {
+    t.is_finite().then_some(t)
+}
+
+/// Times and how the states hang together.
+fn kinetics(model: &Model, xi: &[f64], lag: f64) -> KineticsRecord {
+    let k = &model.kinetics;
+    let times = |modes: &[Mode]| modes.iter().skip(1).map(|m| finite(lag * m.timescale)).collect();
+    let limit = model.kinetic_chain().and_then(|c| c.stationary(xi)).map(|laws| laws.limit).unwrap_or_default();
+    KineticsRecord {
+        carries: k.carries,
+        lag,
+        timescales: times(&k.modes),
+        timescale_intervals: timescales(k, lag),
+        microstate_timescales: times(&k.microstates),
+        stationary: limit,
+        closed_metastates: k.structure.closed.iter().map(|c| c.members.iter().map(|j| j + 1).collect()).collect(),
+        closed_classes: k.classes.closed_by_size().iter().map(|&c| k.classes.sizes[c as usize]).collect(),
+        transient_states: k.classes.transient_states(),
+        absorbing_states: k.classes.absorbing_states(),
+        share: k.share,
+        steps: k.steps,
+        reversible: k.reversible,
+    }
+}
+
+/// The chain of the meta-states as the page shows it.
+pub fn kinetics_story(k: &Kinetics, lag: f64) -> KineticsStory {
+    let chain = (0..k.rank()).map(|j| k.chain.row(j).to_vec()).collect();
+    let modes = k.modes.iter().skip(1).map(|m| StoryMode { re: m.re, im: m.im, timescale: finite(lag * m.timescale) }).collect();
+    KineticsStory { chain, modes }
+}
+
+/// Passage times between hard meta-states are looked for among so many states at most, and in so many products.
+const MOST_STATES_WITH_PASSAGE: usize = 3000;
+const MOST_WORK_WITH_PASSAGE: usize = 50_000_000;
+
+/// `kinetics.npz`.
+fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinetics> {
+    let (k, chain) = (&model.kinetics, data.chain());
+    let s = k.rank();
+    let quick = chain.states() <= MOST_STATES_WITH_PASSAGE && chain.nonzeros().saturating_mul(s) <= MOST_WORK_WITH_PASSAGE;
+    let passage_states = if quick {
+        let part: Vec<usize> = model.memberships().largest_entries().collect();
+        Microstates::weighted(chain.p(), model.memberships(), chain.departures().to_vec())?.passage_between(&part, s)?
+    } else {
+        Mat::from_fn(s, s, |_, _| f64::NAN)
+    };
+    let drawn = k.draws.as_ref();
+    let time = |modes: &[Mode], place: usize| modes.get(place).map_or(f64::NAN, |m| m.timescale);
+    let draw_timescales = drawn.map_or_else(Mat::default, |d| Mat::from_fn(d.modes.len(), s - 1, |b, place| time(&d.modes[b], place + 1)));
+    Ok(SavedKinetics {
+        chain: k.chain.clone(),
+        projected: k.projected.clone(),
+        passage_states,
+        draws: drawn.map(|d| d.chains.clone()).unwrap_or_default(),
+        draw_timescales,
+    })
 }
 
 /// The files that go with a choice, a second fit and intervals.
-pub fn files(model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub fn files(data: &Data, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = Vec::new();
+    let kinetics = kinetics_file(data, model).map_err(|e| std::io::Error::other(e.to_string()))?;
+    files.push((KINETICS_FILE, kinetics_npz(&kinetics)?));
     if let Some(c) = &model.chosen {
         files.push(("path.csv", path_csv(&c.points, &c.choice, c.at).into_bytes()));
         files.push(("ranks.csv", ranks_csv(&c.choice).into_bytes()));

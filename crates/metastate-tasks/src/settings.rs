@@ -30,7 +30,11 @@ pub fn recipe(fit: &FitArgs, whole_path: bool, seed: u64, chain: &Chain) -> Resu
         SolverKind::PalmBb => Solver::PalmBb(BbFormula::default()),
         SolverKind::PalmLipschitz => Solver::PalmLipschitz,
     };
-    let mut options = FitOptions::default().seed(seed).path(Path { points: fit.points, floor: fit.floor, whole: whole_path })?;
+    let mut options = FitOptions::default().seed(seed).reversible(fit.reversible).path(Path {
+        points: fit.points,
+        floor: fit.floor,
+        whole: whole_path,
+    })?;
     options = match fit.as_in_paper {
         true => options.as_in_paper(chain.states(), fit.start_rank, fit.max_rank())?,
         false => options.max_rank(fit.max_rank())?.start_rank(fit.start_rank)?,

@@ -23,6 +23,7 @@ pub mod counts;
 pub mod error;
 pub mod fit;
 mod graph;
+pub mod kinetics;
 pub mod ledger;
 pub mod linalg;
 #[doc = include_str!("mathematics.md")]
@@ -33,7 +34,7 @@ pub mod solve;
 mod stats;
 pub mod verify;
 
-pub use chain::{Chain, Estimate, Given, RowWeights, WeightPower, WeightsBy};
+pub use chain::{Chain, Connected, Estimate, Given, RowWeights, WeightPower, WeightsBy};
 pub use counts::{Connectivity, CountMode, Counts, Folds, Label, StateClass, StateIndex, TransitionCounter};
 pub use error::{Error, Result};
 pub use fit::{Data, FitOptions, Model, fit, fit_from};

@@ -59,6 +59,13 @@ options! {
         /// The power to which the weights of the states are raised in the objective. Take 0.5 where rare states matter.
         #[serde(with = "super::values::weight_power")]
         weight_power: WeightPower = WeightPower::One => |e| e.value("1|0.5|0");
+        /// Which states are kept: all, or the largest set of states that can all reach each other. What is left out is counted in the ledger. Times between states that the data never
+        /// join are infinite; states that are left for good have fates.
+        connected: ConnectedKind = ConnectedKind::All => |e| e;
+        /// With --connected largest: two states join only where at least so many transitions lead from one to the other.
+        connected_at: u64 = 1 => |e| e.value("N");
+        /// Kinetics with detailed balance, on the meta-states and on all states, as for molecules in equilibrium: the most likely reversible chain is estimated before the times are.
+        reversible: bool = false => |e| e;
         /// Where the solver starts: at a spectral solution, at random (the default with --as-in-paper), or at the solution in the folder of an earlier
         /// result over the same states.
         init: Option<Init> = None => |e| e.value("random|spectral|RESULT").default_is("spectral");
@@ -135,6 +142,16 @@ words! {
         Departures,
         /// Those that enter the state
         Arrivals,
+    }
+}
+
+words! {
+    /// `--connected`.
+    ConnectedKind {
+        /// All states
+        All,
+        /// The largest set of states that can all reach each other
+        Largest,
     }
 }
 

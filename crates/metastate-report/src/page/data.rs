@@ -4,10 +4,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metastate::aggregate::latent::LatentChain;
+use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use serde_json::{Value, json};
 
-use super::extras::{Extras, PathStory};
+use super::extras::{Extras, PathStory, StoryMode};
 use super::heat::Heat;
 use crate::result::{FitResult, LargestMembership};
 use crate::summary::{BoundProof, StatusWord, Summary};
@@ -41,8 +42,29 @@ pub fn sentence(summary: &Summary, result: &FitResult) -> String {
     }
 }
 
-/// The status in plain words.
+/// What the badge says: of the model that is shown. A refit is not proven, whatever is proven of the solution beside it.
+fn badge(summary: &Summary) -> String {
+    match &summary.refit {
+        Some(_) => "refit".to_owned(),
+        None => summary.status.to_string(),
+    }
+}
+
+/// The status in plain words: first what is shown, then what is proven, with its own rank and lambda.
 fn verdict(summary: &Summary) -> String {
+    let of = match &summary.refit {
+        Some(refit) => format!(
+            "What is shown is a refit with {} meta-states, of which nothing is proven. Beside it stands the solution of the penalised problem at lambda = {:.3e}, with {} meta-states: ",
+            refit.rank(),
+            summary.lambda,
+            summary.rank
+        ),
+        None => String::new(),
+    };
+    of + &proven(summary)
+}
+
+fn proven(summary: &Summary) -> String {
     let proof = match summary.errors.certified_gap {
         Some(gap) => {
             let share = if gap < TINY_GAP { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
@@ -54,7 +76,7 @@ fn verdict(summary: &Summary) -> String {
         None => "How far it is from the best possible objective was not proven.".to_owned(),
     };
     let why = match summary.status {
-        StatusWord::Certified => return format!("{proof} The answer is optimal up to that gap."),
+        StatusWord::Certified => return format!("{proof} That solution is optimal up to that gap."),
         StatusWord::RankCap => {
             "The solver stopped at the largest allowed number of meta-states: more of them would fit this lambda better, a larger lambda asks for fewer."
         }
@@ -92,7 +114,10 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let largest_membership = LargestMembership::new(u, result.xi);
     let metastate: Vec<u16> = largest_membership.metastate.iter().map(|&j| j as u16).collect();
     let top = (0..d).map(|i| (FULL_BYTE * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
-    let (stationary, timescales, horizon) = latent(result.model, result.xi, lag, &extras.timescale_intervals);
+    let chain = shown_chain(result.model, extras);
+    let (stationary, timescales, horizon) =
+        chain.as_ref().map_or((None, Vec::new(), LEAST_STEPS), |chain| latent(chain, result.xi, lag, extras));
+    let rows: Vec<Vec<f64>> = chain.as_ref().map(|c| (0..c.rank()).map(|i| c.k().row(i).to_vec()).collect()).unwrap_or_default();
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
         told.remove("files");
@@ -101,6 +126,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "states": d,
         "rank": s,
         "verdict": verdict(summary),
+        "badge": badge(summary),
         "summary": told,
         "weight": floats(result.xi.iter().map(|x| *x as f32)),
         "zones": result.partition.clusters(),
@@ -116,7 +142,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "u": words(&quantised),
         "v": profiles,
         "metastates": metastates(result, &largest_membership),
-        "latent": latent_rows(result.model),
+        "latent": rows,
         "stationary": stationary,
         "timescales": timescales,
         "time_unit": if lag == 1.0 { "steps".to_owned() } else { format!("time steps of the data (lag {lag})") },
@@ -156,21 +182,31 @@ fn metastates(result: &FitResult, by: &LargestMembership) -> Vec<Value> {
         .collect()
 }
 
-fn latent_rows(x: &Factors) -> Vec<Vec<f64>> {
-    LatentChain::new(&x.u, &x.v).map(|c| (0..c.rank()).map(|i| c.k().row(i).to_vec()).collect()).unwrap_or_default()
+/// The chain that the page draws and forecasts with: that of the data where it is known, else `V^T U`.
+fn shown_chain<'a>(x: &'a Factors, extras: &Extras) -> Option<LatentChain<'a>> {
+    let own = LatentChain::new(&x.u, &x.v).ok()?;
+    let Some(story) = &extras.kinetics else { return Some(own) };
+    let s = own.rank();
+    let fits = story.chain.len() == s && story.chain.iter().all(|row| row.len() == s);
+    let chain = fits.then(|| LatentChain::with_chain(&x.u, &x.v, Mat::from_fn(s, s, |i, j| story.chain[i][j])).ok()).flatten();
+    Some(chain.unwrap_or(own))
 }
 
 /// The stationary law, the timescales in time steps of the data, and how far a forecast should look.
-fn latent(x: &Factors, xi: &[f64], lag: f64, intervals: &[(Option<f64>, Option<f64>)]) -> (Option<Vec<f64>>, Vec<Value>, usize) {
-    let Ok(chain) = LatentChain::new(&x.u, &x.v) else { return (None, Vec::new(), LEAST_STEPS) };
-    let modes: Vec<_> = chain.spectrum().into_iter().skip(1).collect();
-    let slowest = modes.first().map_or(1.0, |m| m.timescale).clamp(1.0, LONGEST_TIMESCALE);
-    let finite = |t: f64| t.is_finite().then_some(t * lag);
-    let ends = |k: usize| intervals.get(k).map(|(low, high)| [low.map(|t| t * lag), high.map(|t| t * lag)]);
+fn latent(chain: &LatentChain, xi: &[f64], lag: f64, extras: &Extras) -> (Option<Vec<f64>>, Vec<Value>, usize) {
+    let own = || {
+        chain.spectrum().into_iter().skip(1).map(|m| StoryMode {
+            re: m.re,
+            im: m.im,
+            timescale: m.timescale.is_finite().then_some(lag * m.timescale),
+        })
+    };
+    let modes: Vec<StoryMode> = extras.kinetics.as_ref().map_or_else(|| own().collect(), |k| k.modes.clone());
+    let slowest = modes.iter().find_map(|m| m.timescale).map_or(1.0, |t| t / lag).clamp(1.0, LONGEST_TIMESCALE);
     let list = modes
         .iter()
         .enumerate()
-        .map(|(k, m)| json!({ "re": m.re, "im": m.im, "timescale": finite(m.timescale), "interval": ends(k) }))
+        .map(|(k, m)| json!({ "re": m.re, "im": m.im, "timescale": m.timescale, "interval": extras.timescale_intervals.get(k) }))
         .collect();
     (chain.stationary(xi).ok().map(|laws| laws.limit), list, ((TIMESCALES_AHEAD * slowest).ceil() as usize).max(LEAST_STEPS))
 }

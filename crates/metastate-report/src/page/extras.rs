@@ -18,11 +18,32 @@ pub struct Extras {
     pub events: Vec<RankChange>,
     /// Another method's hard zones with as many parts.
     pub rival: Option<Rival>,
-    /// The intervals of the timescales from the bootstrap, in steps (none: infinite); empty without one.
+    /// The intervals of the timescales from the bootstrap, in frames (none: infinite); empty without one.
     #[serde(default)]
     pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
     /// The lambda path.
     pub path: Option<PathStory>,
+    /// The chain of the meta-states as the data have it.
+    #[serde(default)]
+    pub kinetics: Option<KineticsStory>,
+}
+
+/// The chain of the meta-states as the data have it: what the page forecasts with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct KineticsStory {
+    pub chain: Vec<Vec<f64>>,
+    pub modes: Vec<StoryMode>,
+}
+
+/// One eigenvalue after the first.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the names say it
+pub struct StoryMode {
+    pub re: f64,
+    pub im: f64,
+    /// In frames; none is infinite.
+    pub timescale: Option<f64>,
 }
 
 /// The least and the largest side of a cell in degrees: anything else is no cell on the map.

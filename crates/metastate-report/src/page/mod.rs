@@ -9,7 +9,7 @@ mod extras;
 mod heat;
 
 pub use comparison::comparison;
-pub use extras::{Extras, PathPoint, PathStory, RankChange, Rival, TracePoint, Zoning};
+pub use extras::{Extras, KineticsStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning};
 pub use heat::Heat;
 
 use base64::Engine;

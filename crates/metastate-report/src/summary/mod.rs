@@ -2,6 +2,7 @@
 //! these types.
 
 mod choice;
+mod kinetics;
 mod refit;
 mod settings;
 mod uncertainty;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use choice::{ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, PriorRecord, ScoreRecord};
+pub use kinetics::KineticsRecord;
 pub use refit::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, TriedStart};
 pub use settings::SettingsRecord;
 pub use uncertainty::{Ends, UncertaintyRecord};
@@ -100,6 +102,9 @@ pub struct Summary {
     /// What the bootstrap found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uncertainty: Option<UncertaintyRecord>,
+    /// Times of the meta-states, and how the states hang together.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kinetics: Option<KineticsRecord>,
     /// SHA-256 of the other files of the folder.
     pub files: BTreeMap<String, String>,
 }
@@ -138,6 +143,7 @@ impl Mismatch {
             wrong::<Option<ChoiceRecord>>(&value, "choice"),
             wrong::<Option<RefitRecord>>(&value, "refit"),
             wrong::<Option<UncertaintyRecord>>(&value, "uncertainty"),
+            wrong::<Option<KineticsRecord>>(&value, "kinetics"),
         ];
         let first = fields.into_iter().flatten().next();
         Ok(Some(first.unwrap_or(Mismatch { field: "summary.json".to_owned(), what: whole.to_string() })))

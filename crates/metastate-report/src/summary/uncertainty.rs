@@ -19,7 +19,7 @@ pub struct UncertaintyRecord {
     pub intervals_are: String,
     /// For each meta-state, how much of it the draws find again: 1 is all.
     pub stability: Vec<f64>,
-    /// Intervals of the timescales, in steps, the slowest first.
+    /// Intervals of the timescales, in frames, the slowest first.
     pub timescale_intervals: Vec<Ends>,
     /// States whose meta-state is the same in fewer draws than `confidence` asks for.
     pub undecided_states: usize,

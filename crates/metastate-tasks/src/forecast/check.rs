@@ -1,8 +1,11 @@
 //! `--check`: the inputs counted again at several lags, beside what the model predicts.
 
-use metastate::CountMode;
-use metastate::aggregate::latent::{aligned, chapman_kolmogorov, projected_spectrum};
-use metastate_ingest::{As, Data};
+use metastate::aggregate::latent::{CheckEntry, aligned, chapman_kolmogorov, projected_spectrum};
+use metastate::counts::folds::{NO_STATE, count_blocks};
+use metastate::fit::CONFIDENCE;
+use metastate::kinetics::{LaggedCounts, advice};
+use metastate::{CountMode, Csr};
+use metastate_ingest::{As, CountedStates, Data};
 use metastate_report::{CheckRow, Forecast, Summary};
 
 use super::{Model, timescales};
@@ -34,12 +37,13 @@ pub fn against_counts(
         input.inputs = files.to_vec();
     }
     let base = input.lag;
+    let mut points = Vec::new();
     for &steps in &command.lags {
         let lag = usize::try_from(steps).ok().and_then(|n| n.checked_mul(base));
         input.lag =
             lag.ok_or_else(|| CliError::bad("E-CLI-ARGUMENT", format!("--lags holds {steps}; that many lags cannot be counted")))?;
         stopper.doing(Doing::Reading);
-        let ingested = data::ingest(&input, false, &mut WatchReading { reporter, stopper })?;
+        let ingested = data::ingest(&input, true, &mut WatchReading { reporter, stopper })?;
         stopper.doing(Doing::Working);
         let (As::Trajectories, Data::Counts(counted)) = (ingested.as_, ingested.data) else {
             return Err(CliError::bad(
@@ -64,7 +68,7 @@ pub fn against_counts(
         // Pairs of a sliding window overlap: only every lag-th is new.
         let overlap = if counted.counts.mode() == CountMode::Sliding { input.lag as f64 } else { 1.0 };
         let lag = input.lag as u64;
-        let row = |e: &metastate::aggregate::latent::CheckEntry| CheckRow {
+        let row = |e: &CheckEntry| CheckRow {
             steps,
             lag,
             from: e.from + 1,
@@ -76,10 +80,31 @@ pub fn against_counts(
             transitions: e.transitions,
             agrees: e.agrees(),
         };
-        forecast
-            .check
-            .extend(chapman_kolmogorov(&model.chain, &model.lumped, &model.part, &counts.counts, steps, overlap)?.iter().map(row));
-        forecast.timescales.extend(timescales("counted", steps, lag, &projected_spectrum(model.chain.u(), &counts.counts)?));
+        if model.kinetics.is_none() {
+            let entries = chapman_kolmogorov(&model.chain, &model.lumped, &model.part, &counts.counts, steps, overlap)?;
+            forecast.check.extend(entries.iter().map(row));
+            forecast.timescales.extend(timescales("counted", steps, lag, &projected_spectrum(model.chain.u(), &counts.counts)?, &[]));
+            continue;
+        }
+        let blocks = blocks(&counted, model, input.lag)?;
+        let data = LaggedCounts { counts: &counts.counts, blocks: &blocks, lag: lag as f64, overlap };
+        let found = data.kinetics(model.chain.u(), DRAWS)?;
+        forecast.check.extend(found.chapman_kolmogorov(model.chain.u(), model.chain.k(), &data, steps).iter().map(row));
+        forecast.timescales.extend(timescales("counted", steps, lag, &found.modes, &found.timescale_intervals(CONFIDENCE)));
+        points.extend(found.lag_point(lag as f64, CONFIDENCE));
     }
+    forecast.hints.extend(advice(&points, base as f64));
     Ok(())
+}
+
+/// Draws for the bands of the timescales.
+const DRAWS: usize = 50;
+
+/// The trajectories in blocks over the states of the result, counted at the lag.
+fn blocks(counted: &CountedStates, model: &Model, lag: usize) -> Result<Vec<Csr>> {
+    let Some(frames) = &counted.frames else { return Ok(Vec::new()) };
+    let place: Vec<u32> = counted.counts.index().labels().map(|label| model.states.position(&label).unwrap_or(NO_STATE)).collect();
+    let frames: Vec<u32> = frames.iter().map(|&s| if s == NO_STATE { s } else { place[s as usize] }).collect();
+    let blocks = (frames.len() / (20 * lag)).clamp(2, 60);
+    Ok(count_blocks(&frames, model.states.len(), lag, counted.counts.mode(), blocks)?)
 }

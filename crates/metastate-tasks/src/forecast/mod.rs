@@ -6,11 +6,15 @@ mod start;
 use std::path::{Path, PathBuf};
 
 use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation, identify, largest_rotation};
+use metastate::fit::CONFIDENCE;
+use metastate::kinetics::{Flux, bias_corrected, fates_of_chain, mean_first_passage, modes_of};
+use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
 use metastate_ingest::expand_names;
 use metastate_report::{
-    Claim, CommittorRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, Prediction, SavedResult, StationaryClass, TimescaleRow,
+    Claim, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow, SavedKinetics,
+    SavedResult, StationaryClass, TimescaleRow, load_kinetics,
 };
 
 use crate::args::{ForecastArgs, ModelKind, Options};
@@ -20,6 +24,9 @@ use crate::progress::Reporter;
 use crate::stop::Stopper;
 use crate::verify::recorded_options;
 
+/// Up to so many meta-states all ways between them are told, until this share of the flux.
+const MOST_WITH_WAYS: usize = 15;
+const SHARE_TOLD: f64 = 0.9;
 /// Anchor states and exclusive destinations named for each meta-state.
 const NAMED: usize = 5;
 
@@ -35,6 +42,8 @@ struct Model<'a> {
     part: Vec<usize>,
     lumped: Lumped,
     lag: usize,
+    /// The chain of the data, where it is the one to use.
+    kinetics: Option<SavedKinetics>,
 }
 
 impl Model<'_> {
@@ -46,7 +55,22 @@ impl Model<'_> {
     fn time(&self, steps: f64) -> f64 {
         steps * self.lag as f64
     }
+
+    /// The modes of the chain, in steps.
+    fn modes(&self) -> Vec<Mode> {
+        self.kinetics.as_ref().map_or_else(|| self.chain.spectrum(), |k| modes_of(&k.projected, &k.chain))
+    }
+
+    /// The interval of a number that depends on the chain, where there were draws.
+    fn interval(&self, published: f64, number: impl Fn(&Mat) -> f64) -> Interval {
+        let Some(k) = self.kinetics.as_ref().filter(|k| !k.draws.is_empty()) else { return (None, None) };
+        let (low, high) = bias_corrected(published, k.draws.iter().map(number), CONFIDENCE);
+        (Some(low), Some(high))
+    }
 }
+
+/// The two ends, where there were draws.
+type Interval = (Option<f64>, Option<f64>);
 
 /// Reads the result, asks the latent chain, writes what was asked for.
 pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -> Result<Forecast> {
@@ -64,7 +88,10 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
     };
     let loaded = metastate_report::load(&command.result)?;
     let (input, _) = recorded_options(&command.result, &loaded)?;
-    let model = model(factors(command, &loaded)?, &loaded, command.lag.unwrap_or(input.lag))?;
+    let chosen = factors(command, &loaded)?;
+    // Who names a model wants that model as it is; otherwise times come from the data.
+    let saved = if command.model.is_none() { load_kinetics(&command.result).map_err(|e| CliError::from(e).blame_input())? } else { None };
+    let model = model(chosen, &loaded, command.lag.unwrap_or(input.lag), saved)?;
     let start = start::law(command, &model)?;
     let target = start::set(&command.to, &model)?;
     reporter.spin("latent chain");
@@ -74,6 +101,12 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
     }
     if let Some(inside) = target {
         forecast.hitting = hitting(&model, &inside)?;
+        if model.kinetics.is_some() {
+            forecast.hints.push(
+                "hitting times between single states rest on the factors, which the prior of the refit shrinks; passage times between meta-states do not"
+                    .to_owned(),
+            );
+        }
     }
     if let Some(files) = &command.check {
         check::against_counts(command, files, input, &loaded.summary, &model, &mut forecast, reporter, stopper)?;
@@ -102,24 +135,36 @@ fn factors<'a>(command: &ForecastArgs, loaded: &'a SavedResult) -> Result<(&'sta
     }
 }
 
-fn model<'a>((name, factors): (&'static str, &'a Factors), loaded: &SavedResult, lag: usize) -> Result<Model<'a>> {
+fn model<'a>(
+    (name, factors): (&'static str, &'a Factors),
+    loaded: &SavedResult,
+    lag: usize,
+    kinetics: Option<SavedKinetics>,
+) -> Result<Model<'a>> {
     let damaged = |sentence: String| CliError::failed("E-CLI-RESULT", sentence).remedy("the result was changed or damaged; fit again");
     let labels: Vec<String> = loaded.states.iter().skip(1).filter_map(|row| row.first().cloned()).collect();
     if labels.len() != factors.u.rows() || loaded.xi.len() != labels.len() {
         return Err(damaged(format!("states.csv names {} states, the factors have {}", labels.len(), factors.u.rows())));
     }
     let states = StateIndex::from_labels(labels.iter().map(|l| Label::from(l.as_str())).collect())?;
-    let chain = LatentChain::new(&factors.u, &factors.v).map_err(|e| damaged(format!("the factors cannot be used: {e}")))?;
+    let chain = match &kinetics {
+        Some(k) => LatentChain::with_chain(&factors.u, &factors.v, k.chain.clone()),
+        None => LatentChain::new(&factors.u, &factors.v),
+    };
+    let chain = chain.map_err(|e| damaged(format!("the factors cannot be used: {e}")))?;
     let part: Vec<usize> = factors.u.largest_entries().collect();
     let lumped = Lumped::new(&chain, &part, chain.rank())?;
-    Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part, lumped, lag })
+    Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part, lumped, lag, kinetics })
 }
 
 fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result<Forecast> {
     let (chain, s) = (&model.chain, model.chain.rank());
     let laws = chain.stationary(&model.xi)?;
     let passage = chain.mean_first_passage();
-    let passage_states = model.lumped.mean_first_passage(chain, &model.part, &laws.limit_states)?;
+    let passage_states = match &model.kinetics {
+        Some(k) => k.passage_states.clone(),
+        None => model.lumped.mean_first_passage(chain, &model.part, &laws.limit_states)?,
+    };
     let (rotation, change) = match largest_rotation(chain) {
         Rotation::Unique => ("unique", None),
         Rotation::Turns(size) => ("turns", Some(size)),
@@ -128,7 +173,10 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
     let mut rows = Vec::new();
     for (from, to) in (0..s).flat_map(|a| (0..s).map(move |b| (a, b))) {
         let (steps, steps_states) = (passage[(from, to)], passage_states[(from, to)]);
+        let (low, high) = model.interval(steps, |k| mean_first_passage(k, from, to));
         rows.push(PassageRow {
+            time_low: low.map(|t| model.time(t)),
+            time_high: high.map(|t| model.time(t)),
             from: from + 1,
             to: to + 1,
             steps,
@@ -137,12 +185,17 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
             time_states: model.time(steps_states),
         });
     }
+    let shares: Vec<Interval> =
+        (0..s).map(|j| model.interval(laws.limit[j], |k| stationary_share(model, k, &model.xi, j).unwrap_or(f64::NAN))).collect();
     let identities = identify(chain, &model.xi)?;
+    let (rates, pathways) = rates(model);
     let named = |list: &[usize]| list.iter().take(NAMED).map(|&i| model.labels[i].clone()).collect();
     let metastate = |(j, id): (usize, &Identity)| IdentityRow {
         metastate: j + 1,
         states: model.lumped.sizes()[j],
         stationary: laws.limit[j],
+        stationary_low: shares[j].0,
+        stationary_high: shares[j].1,
         stay: chain.k()[(j, j)],
         return_time: model.time(passage[(j, j)]),
         share: id.share,
@@ -158,6 +211,7 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
     Ok(Forecast {
         result: command.result.display().to_string(),
         model: model.name.to_owned(),
+        kinetics: if model.kinetics.is_some() { "data" } else { "factors" }.to_owned(),
         states: chain.states(),
         rank: s,
         lag: model.lag,
@@ -174,9 +228,12 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
         metastates: identities.iter().enumerate().map(metastate).collect(),
         joint_rotation: rotation.to_owned(),
         joint_rotation_change: change,
-        timescales: timescales("model", 1, model.lag as u64, &chain.spectrum()),
+        timescales: timescales("model", 1, model.lag as u64, &model.modes(), &timescale_intervals(model)),
         passage: rows,
-        committors: committors(chain)?,
+        committors: committors(model)?,
+        rates,
+        pathways,
+        fates: fates(chain.k()),
         start: start.words.clone(),
         forecasts: command.steps.iter().map(|&n| prediction(command, model, &start.law, n)).collect::<Result<_>>()?,
         hitting: Vec::new(),
@@ -186,7 +243,64 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
     })
 }
 
-fn timescales(source: &'static str, steps: u64, lag: u64, modes: &[Mode]) -> Vec<TimescaleRow> {
+/// Of the timescales in steps, for the modes after the first.
+fn timescale_intervals(model: &Model) -> Vec<(f64, f64)> {
+    let Some(k) = model.kinetics.as_ref().filter(|k| k.draw_timescales.rows() > 0) else { return Vec::new() };
+    let draws = &k.draw_timescales;
+    let of = |place: usize, t: f64| bias_corrected(t, (0..draws.rows()).map(|b| draws[(b, place)]), CONFIDENCE);
+    model.modes().iter().skip(1).take(draws.cols()).enumerate().map(|(place, m)| of(place, m.timescale)).collect()
+}
+
+/// The stationary share of one meta-state under another chain.
+fn stationary_share(model: &Model, k: &Mat, xi: &[f64], j: usize) -> Option<f64> {
+    let chain = LatentChain::with_chain(model.chain.u(), model.chain.v(), k.clone()).ok()?;
+    chain.stationary(xi).ok().map(|laws| laws.limit[j])
+}
+
+/// Flux, rate and ways between every two meta-states; none where there are several stationary laws.
+fn rates(model: &Model) -> (Vec<RateRow>, Vec<PathwayRow>) {
+    let (k, s, lag) = (model.chain.k(), model.chain.rank(), model.lag as f64);
+    let (mut rates, mut ways) = (Vec::new(), Vec::new());
+    for (from, to) in (0..s).flat_map(|a| (0..s).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let Ok(flux) = Flux::of_chain(k, &[from], &[to]) else { continue };
+        let (low, high) = if s <= MOST_WITH_WAYS {
+            model.interval(flux.rate, |k| Flux::of_chain(k, &[from], &[to]).map_or(f64::NAN, |f| f.rate))
+        } else {
+            (None, None)
+        };
+        rates.push(RateRow {
+            from: from + 1,
+            to: to + 1,
+            flux: flux.total / lag,
+            rate: flux.rate / lag,
+            rate_low: low.map(|r| r / lag),
+            rate_high: high.map(|r| r / lag),
+        });
+        if s <= MOST_WITH_WAYS {
+            ways.extend(flux.pathways(&[from], &[to], SHARE_TOLD).into_iter().map(|way| PathwayRow {
+                from: from + 1,
+                to: to + 1,
+                way: way.nodes.iter().map(|j| j + 1).collect(),
+                flux: way.flux / lag,
+                share: way.flux / flux.total,
+            }));
+        }
+    }
+    (rates, ways)
+}
+
+/// Where each meta-state ends, where that is a question at all.
+fn fates(chain: &Mat) -> Vec<FateRow> {
+    let (structure, found) = fates_of_chain(chain);
+    if structure.closed.len() == 1 && structure.transient.is_empty() {
+        return Vec::new();
+    }
+    let class = |k: usize| structure.closed[k].members.iter().map(|j| j + 1).collect();
+    let pairs = (0..chain.rows()).flat_map(|j| (0..structure.closed.len()).map(move |k| (j, k)));
+    pairs.map(|(j, k)| FateRow { metastate: j + 1, class: class(k), probability: found[(j, k)] }).collect()
+}
+
+fn timescales(source: &'static str, steps: u64, lag: u64, modes: &[Mode], intervals: &[(f64, f64)]) -> Vec<TimescaleRow> {
     let row = |(n, m): (usize, &Mode)| TimescaleRow {
         source,
         steps,
@@ -197,18 +311,34 @@ fn timescales(source: &'static str, steps: u64, lag: u64, modes: &[Mode]) -> Vec
         modulus: m.modulus(),
         timescale: m.timescale * lag as f64,
         turn: m.turn * lag as f64,
+        low: n.checked_sub(1).and_then(|k| intervals.get(k)).map(|i| i.0 * lag as f64),
+        high: n.checked_sub(1).and_then(|k| intervals.get(k)).map(|i| i.1 * lag as f64),
     };
     modes.iter().enumerate().map(row).collect()
 }
 
-fn committors(chain: &LatentChain) -> Result<Vec<CommittorRow>> {
+fn committors(model: &Model) -> Result<Vec<CommittorRow>> {
+    let chain = &model.chain;
     let s = chain.rank();
     let mut rows = Vec::new();
     for (a, b) in (0..s).flat_map(|a| (a + 1..s).map(move |b| (a, b))) {
         let q = chain.committor(a, b)?;
         for j in (0..s).filter(|&j| j != a && j != b) {
             let backward = q.backward.as_ref().map_or(f64::NAN, |q| q[j]);
-            rows.push(CommittorRow { from: a + 1, to: b + 1, metastate: j + 1, forward: q.forward[j], backward });
+            let (forward_low, forward_high) = if s <= MOST_WITH_WAYS {
+                model.interval(q.forward[j], |k| Flux::of_chain(k, &[a], &[b]).map_or(f64::NAN, |f| f.forward[j]))
+            } else {
+                (None, None)
+            };
+            rows.push(CommittorRow {
+                from: a + 1,
+                to: b + 1,
+                metastate: j + 1,
+                forward: q.forward[j],
+                backward,
+                forward_low,
+                forward_high,
+            });
         }
     }
     Ok(rows)

@@ -15,6 +15,7 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
         "states.csv",
         "states.parquet",
         "metastates.csv",
+        "kinetics.npz",
         "latent.csv",
         "zones.csv",
         "page.json",

@@ -7,6 +7,7 @@ mod command;
 mod core;
 mod deep;
 mod files;
+mod kinetics;
 mod page;
 mod refit;
 mod shapes;
@@ -160,6 +161,7 @@ pub fn recheck(
     refit::check(&mut checks, &subject, truth, limited);
     choice::check(&mut checks, &subject, typed.as_ref(), &proven, deep)?;
     uncertainty::check(&mut checks, &subject);
+    kinetics::check(&mut checks, &subject);
     let remade = page::check(&mut checks, &subject);
     files::check(&mut checks, &subject, &remade);
     checks.not_checked("seconds, iterations, rounds, directory", summary.iterations, "how it came about");

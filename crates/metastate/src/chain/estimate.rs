@@ -19,6 +19,16 @@ pub enum WeightsBy {
     Arrivals,
 }
 
+/// Which states a chain keeps, by what can be reached from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Connected {
+    /// All.
+    #[default]
+    All,
+    /// The largest set of states that can all reach each other, and of equally large ones that with more transitions. Pairs of states seen fewer times than this do not join.
+    Largest(u64),
+}
+
 /// How a chain is estimated from counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Estimate {
@@ -26,7 +36,12 @@ pub struct Estimate {
     pub weights_by: WeightsBy,
     /// The power of xi in the objective.
     pub weight_power: WeightPower,
+    /// Which states are kept.
+    pub connected: Connected,
 }
+
+/// The reason in the ledger for what [`Connected::Largest`] leaves out.
+pub(super) const NOT_CONNECTED: &str = "not-in-the-largest-connected-class";
 
 impl Chain {
     /// The empirical chain of the counts: `p_ij = n_ij / n_i` (2.2) and xi by arrivals (2.1) or departures.
@@ -49,7 +64,17 @@ impl Chain {
             return Err(Error::Empty { what: "the list of transitions" });
         }
         let mut ledger = counts.ledger().clone();
-        let keep = states_with_weight(counts, options.weights_by, &mut ledger);
+        let keep = match options.connected {
+            Connected::All => states_with_weight(counts, options.weights_by, &mut ledger),
+            Connected::Largest(least) => {
+                // Each of its states is reached and left inside, so that none is without weight.
+                let class = counts.connectivity_at(least as f64).largest_class();
+                let inside: std::collections::HashSet<usize> = class.iter().copied().collect();
+                let gone = (0..counts.states()).filter(|i| !inside.contains(i)).map(|i| counts.index().label(i).to_string());
+                ledger.add(NOT_CONNECTED, LedgerUnit::States, (counts.states() - class.len()) as u64, 0.0, gone);
+                class
+            }
+        };
         match keep[..] {
             [] => return Err(Error::Empty { what: "the chain without the states that carry no weight" }),
             [only] => return Err(Error::OneState { label: counts.index().label(only).to_string() }),

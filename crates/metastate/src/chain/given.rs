@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use super::empirical::divide_rows;
-use super::stationary::{StationaryLaw, StationaryOptions, stationary_law};
-use super::{Chain, WeightPower};
+use super::estimate::NOT_CONNECTED;
+use super::stationary::{StationaryLaw, StationaryOptions, closed_classes, stationary_law};
+use super::{Chain, Connected, WeightPower};
 use crate::counts::StateIndex;
 use crate::error::{Error, Result};
 use crate::graph::peel;
 use crate::ledger::{Ledger, LedgerUnit};
 use crate::linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator, thin};
 
-const ROW_SUM_ALLOWED: f64 = 1e-8;
+/// Sums of float32 probabilities miss one by this much.
+const ROW_SUM_ALLOWED: f64 = 1e-6;
+/// Rows that were divided by a sum further from one than this are told of in the ledger.
+const ROW_SUM_TOLD: f64 = 1e-8;
 const ROW_SUM_EXACT: f64 = 1e-12;
 
 /// Where xi comes from.
@@ -26,8 +30,9 @@ pub enum RowWeights {
 
 /// What comes with a matrix of probabilities.
 ///
-/// The matrix is checked at the door: finite, non-negative, rows that sum to one within 1e-8. Rows within 1e-12 are taken as
-/// they are; others are divided by their sum. A state with `xi = 0` (transient, under the stationary law) is left out, as row
+/// The matrix is checked at the door: finite, non-negative, rows that sum to one within 1e-6. Rows within 1e-12 are taken as
+/// they are; others are divided by their sum, and the ledger tells of those beyond 1e-8. Where states are transient the stationary law gives them no weight; then every state weighs the
+/// same, `1 / d`. A state whose given weight is zero is left out, as row
 /// and as column; the rows of the others are divided by what remains of them, and a row of which nothing remains goes too.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
@@ -37,6 +42,8 @@ pub struct Given {
     pub weight_power: WeightPower,
     /// Labels; numbers from 0 when absent.
     pub index: Option<StateIndex>,
+    /// Which states are kept. A matrix given by factors keeps all.
+    pub connected: Connected,
 }
 
 impl Given {
@@ -51,16 +58,24 @@ impl Chain {
     pub fn from_dense(mut p: Mat, given: Given) -> Result<Chain> {
         let index = checked_index(p.rows(), p.cols(), &given)?;
         check_entries(&p, "the transition matrix")?;
+        let mut rounded = Vec::new();
         for i in 0..p.rows() {
             let sum: f64 = p.row(i).iter().sum();
             if row_needs_division(i, sum)? {
                 p.row_mut(i).iter_mut().for_each(|x| *x /= sum);
+                rounded.extend(told(i, sum));
             }
         }
         let operator = DenseOperator::new(p.clone())?;
+        if let Some(class) = largest(&operator, given.connected) {
+            let part = |a: usize| class.iter().map(|&b| p[(class[a], b)]).sum::<f64>();
+            let sums: Vec<f64> = (0..class.len()).map(part).collect();
+            let inner = Mat::from_fn(class.len(), class.len(), |a, b| p[(class[a], class[b])] / sums[a]);
+            return within(&class, index, given, &rounded, |given| Chain::from_dense(inner, given));
+        }
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power);
+            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power).map(|c| note(c, &rounded));
         }
         let d = p.rows();
         let mut gone = weights.without_weight();
@@ -73,7 +88,7 @@ impl Chain {
             let sum: f64 = q.row(i).iter().sum();
             q.row_mut(i).iter_mut().for_each(|x| *x /= sum);
         }
-        weights.into_chain(Arc::new(DenseOperator::new(q)?), states, given.weight_power)
+        weights.into_chain(Arc::new(DenseOperator::new(q)?), states, given.weight_power).map(|c| note(c, &rounded))
     }
 
     /// From the non-zero entries of P.
@@ -83,17 +98,25 @@ impl Chain {
             check_entry("the transition matrix", i as usize, j as usize, value)?;
         }
         let mut sums = vec![1.0; p.rows()];
+        let mut rounded = Vec::new();
         for i in 0..p.rows() {
             let sum: f64 = p.row(i).1.iter().sum();
             if row_needs_division(i, sum)? {
                 sums[i] = sum;
+                rounded.extend(told(i, sum));
             }
         }
         divide_rows(&mut p, &sums);
         let operator = SparseOperator::new(p, Vec::new())?;
+        if let Some(class) = largest(&operator, given.connected) {
+            let mut inner = operator.csr().restrict(&class);
+            let sums = inner.row_sums();
+            divide_rows(&mut inner, &sums);
+            return within(&class, index, given, &rounded, |given| Chain::from_sparse(inner, given));
+        }
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power);
+            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power).map(|c| note(c, &rounded));
         }
         let p = operator.csr();
         let mut gone = weights.without_weight();
@@ -109,7 +132,7 @@ impl Chain {
         let mut q = p.restrict(keep);
         let sums = q.row_sums();
         divide_rows(&mut q, &sums);
-        weights.into_chain(Arc::new(SparseOperator::new(q, Vec::new())?), states, given.weight_power)
+        weights.into_chain(Arc::new(SparseOperator::new(q, Vec::new())?), states, given.weight_power).map(|c| note(c, &rounded))
     }
 
     /// From `P = L R^T` (both `d x r`), with non-negative factors: that L R^T is non-negative could otherwise be known only
@@ -161,6 +184,52 @@ impl Chain {
     }
 }
 
+/// A row whose sum is so far from one that the ledger tells of it.
+fn told(row: usize, sum: f64) -> Option<usize> {
+    ((sum - 1.0).abs() > ROW_SUM_TOLD).then_some(row)
+}
+
+/// The chain with a line in its ledger about the rows that were divided by their sums.
+fn note(mut chain: Chain, rounded: &[usize]) -> Chain {
+    let examples: Vec<String> = rounded.iter().take(5).map(|i| format!("row {i}")).collect();
+    chain.ledger.add("row-divided-by-its-sum", LedgerUnit::States, rounded.len() as u64, 0.0, examples);
+    chain
+}
+
+/// The largest class of states that can all reach each other, where it is asked for and is not all there is.
+fn largest(p: &dyn Operator, connected: Connected) -> Option<Vec<usize>> {
+    if connected == Connected::All {
+        return None;
+    }
+    let (class_of, closed) = closed_classes(p);
+    let mut sizes = vec![0usize; closed.len()];
+    class_of.iter().for_each(|&c| sizes[c as usize] += 1);
+    // Of equally large ones the one with the lowest row.
+    let first = (0..class_of.len()).max_by_key(|&i| (sizes[class_of[i] as usize], std::cmp::Reverse(i)))?;
+    let class: Vec<usize> = (0..class_of.len()).filter(|&i| class_of[i] == class_of[first]).collect();
+    (class.len() < class_of.len()).then_some(class)
+}
+
+/// The chain of one class, made by `make`; the ledger names what is left out.
+fn within(class: &[usize], index: StateIndex, given: Given, rounded: &[usize], make: impl FnOnce(Given) -> Result<Chain>) -> Result<Chain> {
+    let weights = match given.weights {
+        RowWeights::Stationary => RowWeights::Stationary,
+        RowWeights::Given(xi) if xi.len() == index.len() => RowWeights::Given(class.iter().map(|&i| xi[i]).collect()),
+        // The size is refused where it is checked.
+        other => other,
+    };
+    if let [only] = class {
+        return Err(Error::OneState { label: index.label(*only).to_string() });
+    }
+    let inside: std::collections::HashSet<usize> = class.iter().copied().collect();
+    let gone: Vec<String> = (0..index.len()).filter(|i| !inside.contains(i)).map(|i| index.label(i).to_string()).collect();
+    let mut chain =
+        make(Given { weights, weight_power: given.weight_power, index: Some(index.restricted(class)), connected: Connected::All })?;
+    chain.kept.iter_mut().for_each(|k| *k = class[*k]);
+    chain.ledger.add(NOT_CONNECTED, LedgerUnit::States, gone.len() as u64, 0.0, gone);
+    Ok(note(chain, rounded))
+}
+
 /// The states of the chain: their labels, their places in the matrix given, and what was left out.
 struct States {
     index: StateIndex,
@@ -189,6 +258,10 @@ impl Weights {
                 // Probabilities near the smallest number that exists can defeat the elimination.
                 for (i, &x) in xi.iter().enumerate() {
                     check_entry("the stationary law", i, 0, x)?;
+                }
+                // Transient states have no stationary share, and yet they are what an absorbing chain is about: every state weighs the same.
+                if xi.contains(&0.0) && p.low_rank().is_none() {
+                    return Ok(Weights { xi: vec![1.0 / xi.len() as f64; xi.len()], residual: None });
                 }
                 Ok(Weights { xi, residual: Some(residual) })
             }

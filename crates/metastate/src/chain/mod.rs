@@ -5,7 +5,7 @@ mod estimate;
 mod given;
 pub(crate) mod stationary;
 
-pub use estimate::{Estimate, WeightsBy};
+pub use estimate::{Connected, Estimate, WeightsBy};
 pub use given::{Given, RowWeights};
 pub use stationary::{StationaryLaw, StationaryOptions, stationary_law};
 

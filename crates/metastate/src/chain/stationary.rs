@@ -84,7 +84,7 @@ fn through_latent_chain(left: &Mat, right: &Mat) -> (Vec<f64>, usize) {
 }
 
 /// The closed classes of a chain: the class of each state, and for each class whether it is closed.
-fn closed_classes(p: &dyn Operator) -> (Vec<u32>, Vec<bool>) {
+pub(crate) fn closed_classes(p: &dyn Operator) -> (Vec<u32>, Vec<bool>) {
     let d = p.states();
     let (class, number) = strong_classes(d, |i, cursor| match p.row(i) {
         Row::Sparse(columns, values) => (cursor..columns.len()).find(|&k| values[k] > 0.0).map(|k| (k + 1, columns[k] as usize)),

@@ -53,8 +53,16 @@ impl Connectivity {
 impl Counts {
     /// Strongly connected classes, transient and absorbing states.
     pub fn connectivity(&self) -> Connectivity {
+        self.connectivity_at(0.0)
+    }
+
+    /// The same where pairs of states join only if they were seen at least so often.
+    pub fn connectivity_at(&self, least: f64) -> Connectivity {
         let (d, csr) = (self.states(), self.csr());
-        let (raw, number) = strong_classes(d, |i, cursor| csr.row(i).0.get(cursor).map(|&j| (cursor + 1, j as usize)));
+        let (raw, number) = strong_classes(d, |i, cursor| {
+            let (columns, values) = csr.row(i);
+            (cursor..columns.len()).find(|&k| values[k] >= least).map(|k| (k + 1, columns[k] as usize))
+        });
         let mut classes: Vec<StateClass> =
             (0..number).map(|_| StateClass { states: 0, weight: 0.0, closed: true, first_state: usize::MAX }).collect();
         let mut reached = vec![false; d];

@@ -2,7 +2,7 @@
 
 use crate::chain::{Chain, Estimate};
 use crate::counts::folds::{NO_STATE, count_blocks};
-use crate::counts::{Counts, Folds};
+use crate::counts::{CountMode, Counts, Folds};
 use crate::error::{Error, Result};
 use crate::linalg::Csr;
 use crate::solve::bootstrap::Resample;
@@ -90,8 +90,20 @@ impl Data {
 /// The transitions between the states of a chain, in the chain's order.
 #[derive(Debug, Clone)]
 pub struct Parts {
+    /// How many counted pairs share the information of one.
+    overlap: f64,
     counts: Csr,
     blocks: Option<Vec<Csr>>,
+    frames: Option<Frames>,
+}
+
+/// A trajectory as it was counted.
+#[derive(Debug, Clone)]
+struct Frames {
+    /// States of the chain, [`NO_STATE`] elsewhere.
+    states: Vec<u32>,
+    lag: usize,
+    mode: CountMode,
 }
 
 impl Parts {
@@ -99,16 +111,35 @@ impl Parts {
     fn new(counts: &Counts, frames: Option<&[u32]>, chain: &Chain) -> Result<Self> {
         let mut number = vec![NO_STATE; counts.states()];
         chain.kept().iter().enumerate().for_each(|(new, &old)| number[old] = new as u32);
-        let blocks = match frames {
-            None => None,
-            Some(frames) => {
-                let frames: Vec<u32> = frames.iter().map(|&s| if s == NO_STATE { s } else { number[s as usize] }).collect();
-                let blocks = (frames.len() / (LAGS_A_BLOCK * counts.lag())).clamp(2, BLOCKS);
-                Some(count_blocks(&frames, chain.states(), counts.lag(), counts.mode(), blocks)?)
-            }
+        let frames = frames.map(|frames| Frames {
+            states: frames.iter().map(|&s| if s == NO_STATE { s } else { number[s as usize] }).collect(),
+            lag: counts.lag(),
+            mode: counts.mode(),
+        });
+        let cut = |f: &Frames| {
+            let blocks = (f.states.len() / (LAGS_A_BLOCK * f.lag)).clamp(2, BLOCKS);
+            count_blocks(&f.states, chain.states(), f.lag, f.mode, blocks)
         };
+        let blocks = frames.as_ref().map(cut).transpose()?;
         let between = chain.counts().ok_or(Error::Empty { what: "the list of transitions" })?;
-        Ok(Parts { counts: between.clone(), blocks })
+        let overlap = if counts.mode() == CountMode::Sliding { counts.lag() as f64 } else { 1.0 };
+        Ok(Parts { overlap, counts: between.clone(), blocks, frames })
+    }
+
+    /// How many counted pairs share the information of one: the lag for a sliding window, else 1.
+    pub fn overlap(&self) -> f64 {
+        self.overlap
+    }
+
+    /// The lag of the trajectory in frames, and its blocks counted at a multiple of it; none for transitions that are no trajectory, or too long a lag.
+    pub fn at_lag(&self, times: usize) -> Option<(f64, Vec<Csr>)> {
+        let frames = self.frames.as_ref()?;
+        let lag = frames.lag.checked_mul(times)?;
+        let blocks = (frames.states.len() / (LAGS_A_BLOCK * lag)).clamp(2, BLOCKS);
+        let d = self.counts.rows();
+        let long_enough = frames.states.len() / lag >= LAGS_A_BLOCK;
+        let counted = count_blocks(&frames.states, d, lag, frames.mode, blocks).ok().filter(|_| long_enough)?;
+        Some((lag as f64, counted))
     }
 
     /// All transitions.

@@ -6,6 +6,7 @@
 //! 4. The penalised problem at that lambda, solved and proven.
 //! 5. The same rank once more without the penalty, by likelihood: `refit`; with intervals where they are asked for.
 //! 6. The one zone of each state, and what flows between zones.
+//! 7. The chain of the meta-states once more on the data, for times that neither prior nor penalty makes: [`crate::kinetics`].
 //!
 //! The command, the Python package and the experiments all call [`fit`]. It reads no file and no clock: whoever wants to watch, stop, time or keep a run does so
 //! through a [`FitObserver`].
@@ -26,7 +27,12 @@ pub use options::{Clusters, FOLDS, FitOptions, Lambda, PAPER_MAX_RANK, PATH_FLOO
 pub use refit::{CONFIDENCE, Intervals, Refit};
 
 use crate::aggregate::ZoneFlows;
+use crate::chain::empirical::transition_matrix;
+use crate::counts::folds::sum;
 use crate::error::{Error, Result};
+use crate::kinetics::{DrawSettings, Kinetics, LagPoint, Observations};
+use crate::linalg::Mat;
+use crate::solve::bootstrap::Resample;
 use crate::solve::{self, Problem};
 
 /// Finds the meta-states behind the data.
@@ -92,9 +98,45 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
     let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
     let flows = ZoneFlows::new(chain.p(), chain.departures(), &zones);
-    let hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
+    choose::go_on(observer)?;
+    let kinetics = kinetics(data, options, &shown.u)?;
+    let mut hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
+    hints.extend(kinetics.sentences.iter().cloned());
     observer.stage(Stage::Done);
-    Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, flows, hints })
+    Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, flows, kinetics, hints })
+}
+
+/// The chain of the meta-states, estimated once more on the data at the memberships to be shown.
+fn kinetics(data: &Data, options: &FitOptions, u: &Mat) -> Result<Kinetics> {
+    let chain = data.chain();
+    let parts = data.parts();
+    let observed =
+        Observations { p: chain.p(), departures: chain.departures(), overlap: parts.map_or(1.0, Parts::overlap), counted: parts.is_some() };
+    let draws =
+        parts.filter(|_| options.bootstrap > 0).map(|p| DrawSettings { data: p.resample(), draws: options.bootstrap, seed: options.seed });
+    let mut kinetics = Kinetics::estimate(u, &observed, options.reversible, draws.as_ref())?;
+    if let Some(parts) = parts {
+        let points = LAGS.iter().filter_map(|&times| lag_point(u, parts, times, options).transpose()).collect::<Result<Vec<_>>>()?;
+        if let Some((lag, _)) = parts.at_lag(1) {
+            kinetics.look_at_lags(lag, points);
+        }
+    }
+    Ok(kinetics)
+}
+
+/// Multiples of the lag that the slowest timescale is looked at, and draws for their bands.
+const LAGS: [usize; 5] = [1, 2, 5, 10, 20];
+const DRAWS_A_LAG: usize = 30;
+
+/// The slowest timescale of a trajectory counted at a multiple of its lag.
+fn lag_point(u: &Mat, parts: &Parts, times: usize, options: &FitOptions) -> Result<Option<LagPoint>> {
+    let Some((lag, blocks)) = parts.at_lag(times) else { return Ok(None) };
+    let counts = sum(blocks.iter())?;
+    let p = transition_matrix(&counts)?;
+    let departures = counts.row_sums();
+    let observed = Observations { p: &p, departures: &departures, overlap: lag, counted: true };
+    let draws = DrawSettings { data: Resample::Blocks(&blocks), draws: DRAWS_A_LAG, seed: options.seed };
+    crate::kinetics::slowest_at(u, &observed, lag, &draws, CONFIDENCE)
 }
 
 /// From the solve on there is an answer: time that is up ends the work early, and only an interruption ends it without a result.

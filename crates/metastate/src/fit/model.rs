@@ -6,6 +6,7 @@ use super::refit::{Intervals, Refit};
 use crate::aggregate::latent::LatentChain;
 use crate::aggregate::{KMeans, Partition, ZoneFlows, kmeans};
 use crate::error::Result;
+use crate::kinetics::Kinetics;
 use crate::linalg::{Mat, Operator};
 use crate::proof::Proven;
 use crate::solve::errors::{relative_recovery_error, relative_sampling_error};
@@ -34,6 +35,8 @@ pub struct Model {
     pub zones: Partition,
     /// What moves between the zones.
     pub flows: ZoneFlows,
+    /// The chain of the meta-states as the data have it: times, rates and fates that neither prior nor penalty makes.
+    pub kinetics: Kinetics,
     /// What a user should know, in sentences.
     pub hints: Vec<String>,
 }
@@ -67,6 +70,11 @@ impl Model {
     /// `K = V^T U`, the chain on meta-states, with times and forecasts.
     pub fn latent_chain(&self) -> Result<LatentChain<'_>> {
         LatentChain::new(self.memberships(), self.destinations())
+    }
+
+    /// The latent chain with the kinetics of the data: forecasts, passage times and committors that neither prior nor penalty makes.
+    pub fn kinetic_chain(&self) -> Result<LatentChain<'_>> {
+        self.kinetics.latent(self.memberships(), self.destinations())
     }
 
     /// How far the model is from the true transition matrix, where that is known.
@@ -117,8 +125,10 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
     }
     if solution.status != Status::Certified {
         hints.push(match solution.certified_gap() {
-            Some(gap) => format!("not proven optimal: the objective is proven to be within {gap:.2e} of the best possible one"),
-            None => "nothing was proven of how far the objective is from the best possible one".to_owned(),
+            Some(gap) => format!(
+                "the penalised solution is not proven optimal: its objective is proven to be within {gap:.2e} of the best possible one"
+            ),
+            None => "nothing was proven of how far the objective of the penalised solution is from the best possible one".to_owned(),
         });
     }
     hints

@@ -114,6 +114,7 @@ pub struct FitOptions {
     pub(super) prior: Option<f64>,
     pub(super) folds: usize,
     pub(super) bootstrap: usize,
+    pub(super) reversible: bool,
     pub(super) seed: u64,
 }
 
@@ -130,6 +131,7 @@ impl Default for FitOptions {
             prior: None,
             folds: FOLDS,
             bootstrap: 0,
+            reversible: false,
             seed: 0,
         }
     }
@@ -268,6 +270,12 @@ impl FitOptions {
         }
         self.folds = folds;
         Ok(self)
+    }
+
+    /// Kinetics with detailed balance, on the meta-states and on all states.
+    pub fn reversible(mut self, reversible: bool) -> Self {
+        self.reversible = reversible;
+        self
     }
 
     /// Draws for the intervals of memberships and timescales; zero for none.

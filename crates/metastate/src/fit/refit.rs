@@ -114,6 +114,9 @@ pub(super) fn intervals(
     let (Some(Refit::Likelihood { best, prior }), true) = (refit, options.bootstrap > 0) else { return Ok(None) };
     let parts = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?;
     observer.stage(Stage::Bootstrap);
+    if observer.look() == Control::TimeUp {
+        return Ok(None);
+    }
     let refit =
         LikelihoodSettings { prior: *prior, max_passes: PASSES_A_DRAW, tolerance: TOLERANCE_OF_A_DRAW, ..LikelihoodSettings::default() };
     let settings = BootstrapSettings { replicates: options.bootstrap, confidence: CONFIDENCE, refit, seed: options.seed };

@@ -1,15 +1,15 @@
 use metastate::chain::{StationaryOptions, stationary_law};
 use metastate::simulate::planted_groups;
 use metastate::{
-    Chain, CountMode, Counts, Csr, DenseOperator, Error, Estimate, Given, LedgerUnit, LowRankOperator, Mat, Operator, SparseOperator,
-    StateIndex, WeightPower, WeightsBy,
+    Chain, Connected, CountMode, Counts, Csr, DenseOperator, Error, Estimate, Given, LedgerUnit, LowRankOperator, Mat, Operator,
+    SparseOperator, StateIndex, WeightPower, WeightsBy,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{assert_close, mat, with_threads};
 
-const ARRIVALS: Estimate = Estimate { weights_by: WeightsBy::Arrivals, weight_power: WeightPower::One };
+const ARRIVALS: Estimate = Estimate { weights_by: WeightsBy::Arrivals, weight_power: WeightPower::One, connected: Connected::All };
 
 fn counts(d: usize, triplets: &[(u32, u32, f64)]) -> Counts {
     Counts::from_triplets(StateIndex::numbered(d), triplets).unwrap()
@@ -111,7 +111,7 @@ fn leaving_out_agrees_with_repeating_the_rule() {
             }
             keep = next;
         }
-        let estimated = Chain::estimate(&counts(d as usize, &triplets), &Estimate { weights_by: by, weight_power: WeightPower::One });
+        let estimated = Chain::estimate(&counts(d as usize, &triplets), &Estimate { weights_by: by, ..Estimate::default() });
         match (keep.len(), estimated) {
             (0, result) => assert!(matches!(result, Err(Error::Empty { .. }))),
             (1, result) => assert!(matches!(result, Err(Error::OneState { .. }))),
@@ -242,7 +242,7 @@ fn a_nearly_uncoupled_chain_keeps_its_relative_accuracy() {
 }
 
 #[test]
-fn transient_states_have_weight_zero_and_are_left_out() {
+fn transient_states_have_no_stationary_share_and_are_kept_all_the_same() {
     // 0 leads to the periodic pair {1, 2} with probability 1/4 and to the absorbing 3 with 3/4. Uniform start.
     let rows: [&[f64]; 4] = [&[0.2, 0.2, 0.0, 0.6], &[0.0, 0.0, 1.0, 0.0], &[0.0, 1.0, 0.0, 0.0], &[0.0, 0.0, 0.0, 1.0]];
     let expected = [0.0, 0.28125, 0.28125, 0.4375];
@@ -250,9 +250,9 @@ fn transient_states_have_weight_zero_and_are_left_out() {
     assert_close(&law.xi, &expected, 1e-15);
     assert_eq!((law.xi[0], law.closed_classes), (0.0, 2));
     let chain = Chain::from_dense(mat(&rows), Given::default()).unwrap();
-    assert_eq!(labels(&chain), ["1", "2", "3"]);
-    assert_eq!(left_out(&chain, "transient"), 1);
-    assert!(chain.stationary_residual().unwrap() < 1e-15);
+    assert_eq!(labels(&chain), ["0", "1", "2", "3"]);
+    assert_close(chain.xi(), &[0.25; 4], 1e-16);
+    assert!(chain.ledger().is_empty() && chain.stationary_residual().is_none());
     // The same shape, too large for elimination: one transient state before a well mixed class of 1998 and a periodic pair.
     let d = 2001u32;
     let mut t = vec![(0, 1, 0.5), (0, 1999, 0.5)];

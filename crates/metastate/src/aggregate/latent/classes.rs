@@ -24,7 +24,7 @@ pub struct Structure {
 
 impl Structure {
     /// Of any stochastic matrix.
-    pub(super) fn of(k: &Mat) -> Self {
+    pub fn of(k: &Mat) -> Self {
         let s = k.rows();
         let (class, number) = strong_classes(s, |i, cursor| (cursor..s).find(|&j| k[(i, j)] > 0.0).map(|j| (j + 1, j)));
         let is_closed = |c: usize| (0..s).all(|i| class[i] as usize != c || (0..s).all(|j| k[(i, j)] <= 0.0 || class[j] == class[i]));

@@ -35,7 +35,7 @@ impl LatentChain<'_> {
                 allowed: "it must differ from the first",
             });
         }
-        let forward = first_met(&self.k, from, to);
+        let forward = first_met(&self.k, &[from], &[to]);
         let structure = self.structure();
         let backward = match &structure.closed[..] {
             [only] => {
@@ -47,7 +47,7 @@ impl LatentChain<'_> {
                 if let (Some(a), Some(b)) = (place(from), place(to)) {
                     // Time reversed: K~_jk = a_k K_kj / a_j. Backwards, A is met before B.
                     let reversed = Mat::from_fn(n, n, |j, k| law[k] * self.k[(members[k], members[j])] / law[j]);
-                    members.iter().zip(first_met(&reversed, b, a)).for_each(|(&j, x)| q[j] = x);
+                    members.iter().zip(first_met(&reversed, &[b], &[a])).for_each(|(&j, x)| q[j] = x);
                 }
                 Some(q)
             }
@@ -57,15 +57,16 @@ impl LatentChain<'_> {
     }
 }
 
-/// Probability of meeting `to` before `from`.
-fn first_met(k: &Mat, from: usize, to: usize) -> Vec<f64> {
+/// Probability of meeting one of `to` before any of `from`.
+pub(crate) fn first_met(k: &Mat, from: &[usize], to: &[usize]) -> Vec<f64> {
     let s = k.rows();
-    let others: Vec<usize> = (0..s).filter(|&j| j != from && j != to).collect();
+    let others: Vec<usize> = (0..s).filter(|j| !from.contains(j) && !to.contains(j)).collect();
     let q = Mat::from_fn(others.len(), others.len(), |a, b| k[(others[a], others[b])]);
-    let exit: Vec<f64> = others.iter().map(|&j| k[(j, from)] + k[(j, to)]).collect();
-    let reward: Vec<f64> = others.iter().map(|&j| k[(j, to)]).collect();
+    let into = |set: &[usize]| others.iter().map(|&j| set.iter().map(|&l| k[(j, l)]).sum::<f64>()).collect::<Vec<f64>>();
+    let reward = into(to);
+    let exit: Vec<f64> = into(from).iter().zip(&reward).map(|(a, b)| a + b).collect();
     let mut out = vec![0.0; s];
-    out[to] = 1.0;
+    to.iter().for_each(|&j| out[j] = 1.0);
     others.iter().zip(collected(&q, &exit, &reward)).for_each(|(&j, x)| out[j] = x.min(1.0));
     out
 }

@@ -6,7 +6,7 @@ use crate::linalg::Mat;
 
 /// The mean reward collected until the chain leaves through `exit`: the least non-negative solution of `x = reward + Q x`, where
 /// `Q_j + exit_j` sums to one. Infinite where the chain may stay for ever and be rewarded for ever; the diagonal of Q is not read.
-pub(super) fn collected(q: &Mat, exit: &[f64], reward: &[f64]) -> Vec<f64> {
+pub(crate) fn collected(q: &Mat, exit: &[f64], reward: &[f64]) -> Vec<f64> {
     let s = q.rows();
     // Who can get out at all, and who can get stuck where rewards go on.
     let leaves = reaches(q, exit.iter().map(|e| *e > 0.0).collect());

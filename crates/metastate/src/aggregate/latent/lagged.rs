@@ -39,7 +39,7 @@ pub fn projected_spectrum(u: &Mat, counts: &Csr) -> Result<Vec<Mode>> {
 }
 
 /// `U^T C U` in `O(nnz s + d s^2)`.
-fn through_counts(u: &Mat, counts: &Csr) -> Mat {
+pub(crate) fn through_counts(u: &Mat, counts: &Csr) -> Mat {
     let (d, s) = (u.rows(), u.cols());
     let sum = |rows: std::ops::Range<usize>| {
         let mut out = Mat::zeros(s, s);

@@ -28,10 +28,14 @@ pub use aligned::{Aligned, aligned};
 pub use check::{CheckEntry, chapman_kolmogorov, wilson};
 pub use classes::{ClosedClass, Structure};
 pub use committor::Committor;
+pub(crate) use committor::first_met;
+pub(crate) use elimination::collected;
 pub use identify::{Identity, identify};
 pub use lagged::projected_spectrum;
+pub(crate) use lagged::through_counts;
 pub use passage::{Lumped, steps_from};
 pub use rotation::{Rotation, largest_rotation};
+pub(crate) use spectrum::modes;
 pub use spectrum::{Mode, timescale_intervals};
 pub use stationary::StationaryLaws;
 
@@ -81,7 +85,29 @@ impl<'a> LatentChain<'a> {
         Ok(LatentChain { u, v, k })
     }
 
-    /// K = V^T U; every row sums to one.
+    /// The same factors with another chain of the meta-states, `s x s` and stochastic, such as the one that the data have ([`crate::kinetics`]). What is
+    /// asked between sets of states ([`Lumped`]) remains a matter of the factors.
+    pub fn with_chain(u: &'a Mat, v: &'a Mat, k: Mat) -> Result<Self> {
+        let chain = LatentChain::new(u, v)?;
+        for (what, found) in [("the chain of the meta-states (rows)", k.rows()), ("the chain of the meta-states (columns)", k.cols())] {
+            if found != chain.rank() {
+                return Err(Error::SizeMismatch { what, expected: chain.rank(), found });
+            }
+        }
+        let wrong =
+            |j: &usize| k.row(*j).iter().any(|x| !x.is_finite() || *x < 0.0) || (k.row(*j).iter().sum::<f64>() - 1.0).abs() > SUM_TOLERANCE;
+        if let Some(j) = (0..k.rows()).find(wrong) {
+            let value = format!("{:?}", k.row(j));
+            return Err(Error::Setting {
+                name: "a row of the chain of the meta-states",
+                value,
+                allowed: "it must hold probabilities that sum to 1",
+            });
+        }
+        Ok(LatentChain { k, ..chain })
+    }
+
+    /// K = V^T U, or the chain that was given; every row sums to one.
     pub fn k(&self) -> &Mat {
         &self.k
     }

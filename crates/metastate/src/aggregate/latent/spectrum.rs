@@ -33,7 +33,7 @@ impl Mode {
 }
 
 /// The eigenvalues of a small matrix, largest modulus first; the first `on_unit_circle` are known to have modulus one.
-pub(super) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
+pub(crate) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
     let mut values = small::eigenvalues(k).unwrap_or_default();
     // The eigenvalue 1 before others of modulus one, of a pair the positive imaginary part first.
     let key = |&(re, im): &(f64, f64)| (re.hypot(im) * 1e12).round();

@@ -3,12 +3,14 @@
 
 mod clusters;
 mod held_out;
+mod kinetics;
 mod latent;
 mod likelihood;
 mod squares;
 
 pub use clusters::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
 pub use held_out::{Fold, FoldScore, empirical_scores, factor_scores, independent_scores, mean_and_error};
+pub use kinetics::{moments as kinetic_moments, neighbour_residual, projection_residual};
 pub use latent::{latent_matrix, limit_law};
 pub use likelihood::{
     Fitted, Prior, anchored, climb, fidelity, log_likelihood, marginal, merged, most_penalised, penalised, shares, split,

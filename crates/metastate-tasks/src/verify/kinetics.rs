@@ -1,0 +1,77 @@
+//! The chain of the meta-states and its times, against the data.
+
+use metastate::kinetics::{Classes, modes_of};
+use metastate::linalg::Mat;
+use metastate::verify::plain;
+use metastate_report::{KineticsRecord, SavedKinetics, load_extras, load_kinetics};
+
+use super::checks::Checks;
+use super::subject::Subject;
+
+/// The projection and its stochastic neighbour may miss what defines them by this much.
+const CLOSE: f64 = 1e-7;
+/// Times may differ by this share.
+const SAME_TIME: f64 = 1e-6;
+
+/// `kinetics.npz`, the record in the summary, and what the page shows.
+pub fn check(checks: &mut Checks, subject: &Subject) {
+    let told = &subject.result.summary.kinetics;
+    let (Some(told), Ok(Some(saved))) = (told, load_kinetics(subject.folder)) else {
+        return checks.table("kinetics", Some("no record, or no kinetics.npz".to_owned()));
+    };
+    checks.table("kinetics", wrong(subject, told, &saved).err());
+    let chain = subject.data.chain();
+    let plainly = Classes::of(chain.p()).connected() && !subject.fit.reversible;
+    if plainly {
+        checks.table("kinetics: the chain of the data", wrong_chain(subject, &saved, told.steps).err());
+    } else {
+        checks.hash_only("kinetics: the chain of the data", "with detailed balance, or of states that are not all connected");
+    }
+    checks.hash_only("kinetics: passage times between states, draws", "not computed again");
+}
+
+fn demand(it_is: bool, what: &str) -> Result<(), String> {
+    if it_is { Ok(()) } else { Err(what.to_owned()) }
+}
+
+/// The record and the page against the matrices.
+fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Result<(), String> {
+    let s = subject.u().cols();
+    demand(saved.chain.rows() == s, "chain: not one row a meta-state")?;
+    demand(saved.draws.len() == if subject.data.parts().is_some() { subject.fit.bootstrap } else { 0 }, "draws: not as many as asked for")?;
+    demand(told.reversible == subject.fit.reversible, "reversible: another option")?;
+    demand(told.lag == subject.result.summary.lag(), "lag: another one")?;
+    let times: Vec<Option<f64>> = modes_of(&saved.projected, &saved.chain)
+        .iter()
+        .skip(1)
+        .map(|m| (m.timescale.is_finite()).then_some(told.lag * m.timescale))
+        .collect();
+    let same = |a: &Option<f64>, b: &Option<f64>| match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= SAME_TIME * b.abs(),
+        (a, b) => a == b,
+    };
+    let all_same = |list: &[Option<f64>]| list.len() == times.len() && list.iter().zip(&times).all(|(a, b)| same(a, b));
+    demand(all_same(&told.timescales), "timescales: not those of kinetics.npz")?;
+    let classes = Classes::of(subject.data.chain().p());
+    let sizes: Vec<usize> = classes.closed_by_size().iter().map(|&c| classes.sizes[c as usize]).collect();
+    demand(told.closed_classes == sizes, "closed_classes: the data have others")?;
+    demand(told.transient_states == classes.transient_states(), "transient_states: the data have others")?;
+    let Some(story) = load_extras(subject.folder, subject.labels.len()).map_err(|e| e.to_string())?.kinetics else {
+        return Err("page.json shows none".to_owned());
+    };
+    let shown: Vec<Option<f64>> = story.modes.iter().map(|m| m.timescale).collect();
+    demand(all_same(&shown), "page.json: other timescales")?;
+    let rows: Vec<f64> = story.chain.into_iter().flatten().collect();
+    demand(rows == saved.chain.as_slice(), "page.json: another chain")
+}
+
+/// The matrices against the data.
+fn wrong_chain(subject: &Subject, saved: &SavedKinetics, steps: usize) -> Result<(), String> {
+    demand(steps <= 4, "steps: never so many")?;
+    let chain = subject.data.chain();
+    let (gram, through): (Mat, Mat) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), steps);
+    let (off, beside) =
+        (plain::projection_residual(&gram, &through, &saved.projected), plain::neighbour_residual(&gram, &saved.projected, &saved.chain));
+    demand(off <= CLOSE, &format!("projected: misses its equation by {off:.1e}"))?;
+    demand(beside <= CLOSE, &format!("chain: misses its conditions by {beside:.1e}"))
+}

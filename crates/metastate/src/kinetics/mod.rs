@@ -1,0 +1,327 @@
+//! Kinetics: times, rates and fates that neither a prior nor a penalty makes.
+//!
+//! The factors of a fit are shrunk: a prior or a penalty draws all memberships towards their mean, and `K = V^T U` forgets faster than the data do. The memberships
+//! themselves lose little by it, because shrinking all of them alike leaves the space that they span as it was. So the chain of the meta-states is estimated once more
+//! on the data, at the memberships found:
+//!
+//! ```text
+//! W = P^m U,   K = (W^T D W)^-1 W^T D P W,   D the departures of the states, m = 4
+//! ```
+//!
+//! the projection of the empirical chain on the memberships after m steps ([`project`](self), Galerkin). Where P has the invariant space that U spans, `P U = U K`, this is K
+//! itself, whatever m, D and the shrinking. Elsewhere the few steps turn the space towards the slow processes. `docs/kinetics.md` measures bias and spread, beside the alternatives that
+//! were tried.
+//!
+//! The projection may have small negative entries. [`Kinetics::chain`] is the stochastic matrix next to it in the norm of `W^T D W`; passage times, committors, fluxes and forecasts are
+//! its own, timescales are those of the projection.
+//!
+//! First of all comes connectivity (`classes`): what the data never join has no time between them, and no prior may invent one.
+
+mod classes;
+mod draws;
+mod flux;
+mod lag;
+mod microstates;
+mod project;
+mod reversible;
+mod solve;
+
+pub use classes::Classes;
+pub use draws::{Draws, bias_corrected};
+pub use flux::{Flux, Pathway};
+pub use lag::{LagPoint, LaggedCounts, advice, power};
+pub use microstates::{Microstates, Set};
+pub use reversible::{Reversible, reversible, with_detailed_balance};
+
+use crate::aggregate::latent::{LatentChain, Mode, Structure, collected, modes};
+use crate::error::Result;
+use crate::linalg::{Csr, Mat, Operator, thin};
+use crate::solve::bootstrap::Resample;
+use project::{Basis, Moments};
+
+/// The slowest timescale may be shorter than the microstates' own by this factor before the result says that its meta-states cannot carry it.
+const CARRIES: f64 = 1.5;
+/// A meta-state that the data leave fewer times than this is named.
+const FEW_EXITS: f64 = 5.0;
+/// The projection and its stochastic neighbour may differ by this share in the slowest timescale before it is told.
+const NEAR: f64 = 0.2;
+
+/// Sweeps that the search for the stochastic neighbour may take, and those in a draw, whose own noise is far larger than what is left after them.
+const SWEEPS: usize = 20_000;
+const SWEEPS_A_DRAW: usize = 200;
+
+/// What kinetics are estimated from: the empirical chain and how often each state was left.
+#[derive(Debug, Clone, Copy)]
+pub struct Observations<'a> {
+    /// P.
+    pub p: &'a dyn Operator,
+    /// Transitions out of each state; shares, for a transition matrix.
+    pub departures: &'a [f64],
+    /// How many counted pairs share the information of one: the lag for a sliding window, else 1.
+    pub overlap: f64,
+    /// Whether departures are numbers of transitions.
+    pub counted: bool,
+}
+
+/// Draws that were asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct DrawSettings<'a> {
+    /// What is drawn anew.
+    pub data: Resample<'a>,
+    /// How many times.
+    pub draws: usize,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// The chain of the meta-states as the data have it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Kinetics {
+    /// A stochastic matrix, `s x s`: from meta-state (row) to meta-state (column) in one lag.
+    pub chain: Mat,
+    /// The projection that it is nearest to; its rows sum to one, entries may be slightly negative.
+    pub projected: Mat,
+    /// The eigenvalues of the projection, largest modulus first, times in lags. As many have modulus one as the structure says.
+    pub modes: Vec<Mode>,
+    /// Closed classes of the chain, transient meta-states, periods.
+    pub structure: Structure,
+    /// The leading eigenvalues of the microstates' own chain, as many as meta-states.
+    pub microstates: Vec<Mode>,
+    /// How the states hang together.
+    pub classes: Classes,
+    /// Meta-states that hold states of several closed classes: no chain of meta-states tells these apart.
+    pub straddling: Vec<usize>,
+    /// Share of the departures that kinetics rest on: transient states that no meta-state is for are left out of them.
+    pub share: f64,
+    /// Steps of P that the memberships were carried along, m.
+    pub steps: usize,
+    /// Whether detailed balance was imposed.
+    pub reversible: bool,
+    /// Whether times of this model may be published; the sentences say why not.
+    pub carries: bool,
+    /// What a user should know, in sentences.
+    pub sentences: Vec<String>,
+    /// The same numbers in data drawn anew.
+    pub draws: Option<Draws>,
+    /// The slowest timescale at longer lags, in frames, where the data are a trajectory.
+    pub lags: Vec<LagPoint>,
+}
+
+impl Kinetics {
+    /// From memberships U (`d x s`) and the data.
+    pub fn estimate(u: &Mat, data: &Observations, reversible: bool, draws: Option<&DrawSettings>) -> Result<Self> {
+        let classes = Classes::of(data.p);
+        let found = if reversible { Some(reversible::of_operator(data)?) } else { None };
+        let (p, departures): (&dyn Operator, &[f64]) = match &found {
+            Some(r) => (r.operator(), r.law()),
+            None => (data.p, data.departures),
+        };
+        let basis = Basis::new(u, p, departures, &classes);
+        let moments = Moments::of_operator(&basis, p, departures);
+        let projected = project::projected(&moments);
+        let chain = finish(&moments, &projected, &basis, reversible, SWEEPS);
+        let structure = Structure::of(&chain);
+        let times = times(&projected, &chain, &structure);
+        let microstates = project::ritz(u, p, departures, structure.on_unit_circle());
+        let draws = draws.map(|d| draws::draw(d, &basis, reversible)).transpose()?;
+        let mut kinetics = Kinetics {
+            chain,
+            projected,
+            modes: times,
+            structure,
+            microstates,
+            classes,
+            straddling: basis.straddling.clone(),
+            share: basis.share,
+            steps: basis.steps,
+            reversible,
+            carries: true,
+            sentences: Vec::new(),
+            draws,
+            lags: Vec::new(),
+        };
+        kinetics.judge(&basis, data);
+        Ok(kinetics)
+    }
+
+    /// Number of meta-states.
+    pub fn rank(&self) -> usize {
+        self.chain.rows()
+    }
+
+    /// The latent chain with these kinetics: forecasts, passage times and committors are then those of the data.
+    pub fn latent<'a>(&self, u: &'a Mat, v: &'a Mat) -> Result<LatentChain<'a>> {
+        LatentChain::with_chain(u, v, self.chain.clone())
+    }
+
+    /// Intervals of the timescales, in lags: one for each mode after the first.
+    pub fn timescale_intervals(&self, confidence: f64) -> Vec<(f64, f64)> {
+        let Some(draws) = &self.draws else { return Vec::new() };
+        (1..self.modes.len())
+            .map(|place| {
+                let of = |modes: &Vec<Mode>| modes.get(place).map_or(0.0, |m| m.timescale);
+                bias_corrected(self.modes[place].timescale, draws.modes.iter().map(of), confidence)
+            })
+            .collect()
+    }
+
+    /// The interval of any number that depends on the chain.
+    pub fn interval(&self, number: impl Fn(&Mat) -> f64, confidence: f64) -> Option<(f64, f64)> {
+        let draws = self.draws.as_ref()?;
+        Some(bias_corrected(number(&self.chain), draws.chains.iter().map(&number), confidence))
+    }
+
+    /// Looks at longer lags: their slowest timescales, and one sentence where the lag is not long enough.
+    pub fn look_at_lags(&mut self, lag: f64, points: Vec<LagPoint>) {
+        self.lags = points;
+        if let Some(sentence) = advice(&self.lags, lag).filter(|s| !s.contains("is long enough:") || !s.starts_with("lag")) {
+            self.sentences.push(sentence);
+        }
+    }
+
+    /// The slowest timescale, in frames, with its interval where there were draws.
+    pub fn lag_point(&self, lag: f64, confidence: f64) -> Option<LagPoint> {
+        let place = self.modes.iter().skip(1).position(|m| m.timescale.is_finite())?;
+        let t = lag * self.modes[place + 1].timescale;
+        let (low, high) = self.timescale_intervals(confidence).get(place).map_or((t, t), |&(a, b)| (lag * a, lag * b));
+        Some(LagPoint { lag, timescale: t, low, high })
+    }
+
+    /// Decides whether the times may be published, and says what a reader must know.
+    fn judge(&mut self, basis: &Basis, data: &Observations) {
+        self.sentences.extend(self.classes.sentence(self.share));
+        let names = |list: &[usize]| list.iter().map(|j| (j + 1).to_string()).collect::<Vec<_>>().join(", ");
+        if !self.straddling.is_empty() {
+            self.carries = false;
+            self.sentences.push(format!(
+                "meta-states {} hold states that the data never join in both directions; times between such states are infinite and this model does not show it: ask for more meta-states, or for --connected largest",
+                names(&self.straddling)
+            ));
+        }
+        if !basis.told_apart {
+            self.carries = false;
+            self.sentences.push(
+                "the memberships of some meta-states are all but the same, so that the data cannot tell their times apart: ask for fewer meta-states or a smaller penalty"
+                    .to_owned(),
+            );
+        }
+        let (own, micro) = (self.slowest(&self.modes), self.slowest(&self.microstates));
+        if let (Some(own), Some(micro)) = (own, micro)
+            && micro > CARRIES * own
+            && micro > 1.0
+        {
+            self.carries = false;
+            self.sentences.push(format!(
+                "these meta-states cannot carry the slowest process: {} lags here, {} in the states' own chain; ask for more meta-states, a longer lag or a refit by likelihood",
+                short(own),
+                short(micro)
+            ));
+        }
+        let of_chain = modes(&self.chain, self.structure.on_unit_circle());
+        if let (Some(own), Some(chain)) = (own, self.slowest(&of_chain))
+            && (chain / own).ln().abs() > NEAR
+        {
+            self.sentences.push(format!(
+                "a chain with non-negative probabilities has a slowest timescale of {} lags where the data have {}: passage times and fluxes are those of that chain",
+                short(chain),
+                short(own)
+            ));
+        }
+        let rare = self.rarely_left(basis, data);
+        if !rare.is_empty() {
+            self.sentences.push(format!(
+                "the data leave meta-states {} fewer than {FEW_EXITS:.0} times: times that lead out of them are rough, see --bootstrap",
+                names(&rare)
+            ));
+        }
+    }
+
+    /// The slowest finite timescale.
+    fn slowest(&self, modes: &[Mode]) -> Option<f64> {
+        modes.iter().skip(1).map(|m| m.timescale).find(|t| t.is_finite() && *t > 0.0)
+    }
+
+    /// Meta-states that few independent transitions leave, for ever closed ones aside.
+    fn rarely_left(&self, basis: &Basis, data: &Observations) -> Vec<usize> {
+        if !data.counted {
+            return Vec::new();
+        }
+        let visits = thin::fold_rows(&basis.u, |sums, i, row| {
+            sums.iter_mut().zip(row).for_each(|(s, u)| *s += data.departures[i] * u);
+        });
+        let exits = |j: usize| visits[j] / data.overlap * (1.0 - self.chain[(j, j)]);
+        (0..self.rank()).filter(|&j| self.chain[(j, j)] < 1.0 && exits(j) < FEW_EXITS).collect()
+    }
+}
+
+/// The stochastic chain next to a projection, with detailed balance where it is asked for.
+fn finish(moments: &Moments, projected: &Mat, basis: &Basis, reversible: bool, sweeps: usize) -> Mat {
+    let chain = project::stochastic(moments, projected, &basis.home, sweeps);
+    if reversible { with_detailed_balance(&chain) } else { chain }
+}
+
+/// The slowest timescale of data counted at a lag, in frames, with its band: the projection alone, no chain.
+pub fn slowest_at(u: &Mat, data: &Observations, lag: f64, draws: &DrawSettings, confidence: f64) -> Result<Option<LagPoint>> {
+    let classes = Classes::of(data.p);
+    let basis = Basis::new(u, data.p, data.departures, &classes);
+    let unit = classes.closed_by_size().len();
+    let of = |m: &Moments| modes(&project::projected(m), unit).into_iter().map(|m| m.timescale).find(|t| t.is_finite());
+    let Some(t) = of(&Moments::of_operator(&basis, data.p, data.departures)) else { return Ok(None) };
+    let drawn: Vec<f64> = draws::moments(draws, &basis)?.iter().map(|m| of(m).unwrap_or(f64::NAN)).collect();
+    let (low, high) = bias_corrected(t, drawn.into_iter(), confidence);
+    Ok(Some(LagPoint { lag, timescale: lag * t, low: lag * low, high: lag * high }))
+}
+
+/// The modes of a projection beside its stochastic neighbour, as [`Kinetics::modes`] has them.
+pub fn modes_of(projected: &Mat, chain: &Mat) -> Vec<Mode> {
+    times(projected, chain, &Structure::of(chain))
+}
+
+/// Mean steps of a chain from one meta-state to another, at least one; the mean return time where both are the same.
+pub fn mean_first_passage(chain: &Mat, from: usize, to: usize) -> f64 {
+    let others: Vec<usize> = (0..chain.rows()).filter(|&j| j != to).collect();
+    let q = Mat::from_fn(others.len(), others.len(), |a, b| chain[(others[a], others[b])]);
+    let exit: Vec<f64> = others.iter().map(|&j| chain[(j, to)]).collect();
+    let steps = collected(&q, &exit, &vec![1.0; others.len()]);
+    match others.iter().position(|&j| j == from) {
+        Some(a) => steps[a],
+        None => 1.0 + others.iter().zip(&steps).filter(|(j, _)| chain[(to, **j)] > 0.0).map(|(&j, t)| chain[(to, j)] * t).sum::<f64>(),
+    }
+}
+
+/// The probability of ending in each closed class of a chain, `s x classes`.
+pub fn fates_of_chain(chain: &Mat) -> (Structure, Mat) {
+    let structure = Structure::of(chain);
+    let (s, classes) = (chain.rows(), structure.closed.len());
+    let mut out = Mat::zeros(s, classes);
+    let t = &structure.transient;
+    let q = Mat::from_fn(t.len(), t.len(), |a, b| chain[(t[a], t[b])]);
+    let into = |members: &[usize]| t.iter().map(|&j| members.iter().map(|&k| chain[(j, k)]).sum::<f64>()).collect::<Vec<f64>>();
+    let each: Vec<Vec<f64>> = structure.closed.iter().map(|c| into(&c.members)).collect();
+    let exit: Vec<f64> = (0..t.len()).map(|a| each.iter().map(|e| e[a]).sum()).collect();
+    for (k, (class, reward)) in structure.closed.iter().zip(&each).enumerate() {
+        class.members.iter().for_each(|&j| out[(j, k)] = 1.0);
+        t.iter().zip(collected(&q, &exit, reward)).for_each(|(&j, x)| out[(j, k)] = x.min(1.0));
+    }
+    (structure, out)
+}
+
+/// The modes of the projection. Where noise puts an eigenvalue outside the unit circle that the structure does not put on it, the stochastic chain's own stand in.
+fn times(projected: &Mat, chain: &Mat, structure: &Structure) -> Vec<Mode> {
+    let unit = structure.on_unit_circle();
+    let found = modes(projected, unit);
+    let outside = found.iter().skip(unit).any(|m| m.modulus() >= 1.0);
+    if outside || found.len() < chain.rows() { modes(chain, unit) } else { found }
+}
+
+/// Four digits, as people write them.
+pub(crate) fn short(x: f64) -> String {
+    let digits = if x.abs() >= 1.0 && x.is_finite() { (3 - x.abs().log10().floor() as i32).max(0) as usize } else { 4 };
+    format!("{x:.digits$}")
+}
+
+/// `W^T C W` and `W^T D_C W` of counts, for whoever has them in parts.
+pub(crate) fn moments_of_counts(w: &Mat, counts: &Csr) -> Moments {
+    Moments::of_counts(w, counts)
+}
