@@ -30,10 +30,11 @@ impl Bench {
         }
         let input = place.path().join("counts.csv");
         std::fs::write(&input, counts).map_err(|e| e.to_string())?;
-        let words = |more: &[&str]| ["fit", &input.display().to_string()].iter().chain(more).map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let input = input.display().to_string();
+        let words = |command: &str, more: &[&str]| [command, &input].iter().chain(more).map(|w| (*w).to_owned()).collect::<Vec<_>>();
         let jobs = [
-            words(&["--folds", "3", "--max-rank", "3", "--points", "6", "--checkpoint-every", "0"]),
-            words(&["--lambda-ratio", "0.2", "--max-rank", "4", "--tolerance", "1e-7", "--checkpoint-every", "0"]),
+            words("path", &["--folds", "3", "--max-rank", "3", "--points", "6", "--checkpoint-every", "0"]),
+            words("fit", &["--lambda-ratio", "0.2", "--max-rank", "4", "--tolerance", "1e-7", "--checkpoint-every", "0"]),
         ];
         let bench = Bench { place, jobs };
         for job in 0..2 {

@@ -132,7 +132,7 @@ impl Change {
     }
 
     fn array(chance: &mut Chance, file: &str, path: &Path) -> Option<Change> {
-        let arrays = read_npz(path).ok()?;
+        let arrays = read_npz(path).ok().filter(|arrays| !arrays.is_empty())?;
         let array = chance.of(&arrays);
         let (file, name) = (file.to_owned(), array.name.clone());
         let number = |chance: &mut Chance| (*chance.of(&["NaN", "inf", "-1", "0", "1e300", "1e-320", "0.3", "1"])).to_owned();
