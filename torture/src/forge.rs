@@ -243,7 +243,7 @@ pub fn rehash(folder: &Path) -> Option<()> {
         return None;
     }
     change_json(&path, |summary| {
-        for (name, sha256) in summary["files"].as_object_mut().into_iter().flatten() {
+        for (name, sha256) in summary.get_mut("files").and_then(Value::as_object_mut).into_iter().flatten() {
             let file = folder.join(name);
             if file.symlink_metadata().is_ok_and(|m| m.is_file())
                 && let Ok(bytes) = std::fs::read(file)

@@ -418,3 +418,19 @@ fn the_same_damage_has_the_same_exit_code() {
     std::fs::write(folder.0.join("factors.npz"), &bytes[..bytes.len() / 2]).unwrap();
     assert_eq!(codes("short"), [Some(1); 5]);
 }
+
+#[test]
+fn pictures_of_a_stranger_show_nothing_of_this_machine_and_have_a_size() {
+    let place = honest();
+    place.write("counts.csv", triplets_csv(&planted_counts(8, 2)));
+    place.expect(0, &["compare", "counts.csv", "--rank", "2", "--methods", "rank-one", "--out", "compared"]);
+    place.expect(0, &["report", "compared", "--png"]);
+    place.write("compared/huge.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1000000\" height=\"1000000\"/>");
+    let (code, told) = patient(&place, &["report", "compared", "--png"]);
+    assert!(code == Some(1) && told.contains("larger than any picture"), "{code:?} {told}");
+    std::fs::remove_file(place.path("compared/huge.svg")).unwrap();
+    std::fs::remove_file(place.path("compared/compare.svg")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", place.path("compared/compare.svg")).unwrap();
+    let (code, told) = patient(&place, &["report", "compared"]);
+    assert!(code == Some(1) && told.contains("is a link"), "{code:?} {told}");
+}

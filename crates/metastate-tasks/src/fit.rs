@@ -127,7 +127,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     if loaded.parts().is_some() {
         check_total(&job.fit, chain)?;
     }
-    memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros())?;
+    memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros(), loaded.parts().is_some())?;
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let reading = start.elapsed().as_secs_f64();
