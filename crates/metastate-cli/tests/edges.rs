@@ -66,8 +66,9 @@ fn given_matrices_that_never_mix_are_told_of() {
     let place = Place::new();
     let write = |name: &str, p: &[f64]| place.write(name, npy_bytes(&[3, 3], p));
     write("absorbing.npy", &[1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.2, 0.3, 0.5]);
-    let (_, err) = place.expect(2, &["fit", "absorbing.npy", "--as", "matrix", "--lambda", "0.01", "--out", "out"]);
-    assert!(err.contains("all on one state") && err.contains("--weights"), "{err}");
+    let (_, err) = place.expect(0, &["fit", "absorbing.npy", "--as", "matrix", "--lambda", "0.01", "--out", "absorbing"]);
+    assert!(err.contains("single absorbing states") && err.contains("fates"), "{err}");
+    place.expect(0, &["verify", "absorbing"]);
     write("apart.npy", &[0.5, 0.5, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 1.0]);
     let (_, err) = place.expect(0, &["fit", "apart.npy", "--as", "matrix", "--lambda", "0.01", "--out", "out"]);
     assert!(err.contains("2 closed classes"), "{err}");

@@ -196,7 +196,16 @@ fn a_resumed_run_ends_at_the_same_bits() {
     let problem = scaled(&chain, 2e-3);
     let palm = Solver::PalmBb(BbFormula::default());
     let cases = [
-        ("fast", Settings { start_rank: Some(1), max_sweeps: 700, tolerance: 1e-13, stop: StopRule::Exact { tolerance: 1e-2 }, ..Settings::default() }),
+        (
+            "fast",
+            Settings {
+                start_rank: Some(1),
+                max_sweeps: 700,
+                tolerance: 1e-13,
+                stop: StopRule::Exact { tolerance: 1e-2 },
+                ..Settings::default()
+            },
+        ),
         ("palm", Settings { solver: palm, start_rank: Some(1), max_rank: 4, max_sweeps: 400, ..certified(1e-4) }),
         ("paper", Settings { max_rank: 12, max_sweeps: 400, ..Settings::paper(6, 1e-6) }),
         ("early", Settings { start_rank: Some(1), max_rank: 5, stop: StopRule::Early { directions: 500 }, ..Settings::default() }),
