@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::errors::to_python;
-use crate::watched;
+use crate::{kinetics, watched};
 
 /// A fit, with its data, as the solver left it.
 #[pyclass(frozen, module = "metastate._core")]
@@ -50,6 +50,7 @@ impl Fitted {
             out.set_item("lat", PyArray1::from_vec(py, places.iter().map(|p| p.1).collect()))?;
         }
         out.set_item("cell", s.loaded.cell)?;
+        kinetics::put(py, &out, &s.kinetics)?;
         // What the smoothing of a score needs of the training data.
         let mut arrivals = vec![0.0; chain.states()];
         if let Some(parts) = s.loaded.parts() {
@@ -134,6 +135,9 @@ pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py
         out.set_item("lat", PyArray1::from_vec(py, lat))?;
     }
     out.set_item("cell", extras.cell)?;
+    if let Some(k) = metastate_report::load_kinetics(&place).map_err(told)? {
+        kinetics::put(py, &out, &k)?;
+    }
     let summary = serde_json::to_string(&result.summary).unwrap_or_default(); // numbers and texts always serialise
     Ok((summary, out))
 }

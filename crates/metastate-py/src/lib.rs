@@ -3,6 +3,7 @@
 mod errors;
 mod fitted;
 mod input;
+mod kinetics;
 mod options;
 mod tasks;
 mod watched;
@@ -15,6 +16,11 @@ mod _core {
     use crate::errors::{FileError, InputError};
     #[pymodule_export]
     use crate::fitted::{Fitted, load, write_files};
+    #[pymodule_export]
+    use crate::kinetics::{
+        at_lag, chain_committor, chain_fates, chain_flux, chain_modes, chain_passage, chain_stationary, intervals, lag_advice,
+        share_interval, state_classes, state_committor, state_fates, state_flux, state_passage, state_steps,
+    };
     #[pymodule_export]
     use crate::options::{explain, option_name, options};
     #[pymodule_export]

@@ -197,7 +197,7 @@ pub fn panics(py: Python<'_>) -> PyResult<()> {
     watched::run(py, Some(1), None, |_, _| -> Result<()> { std::panic::panic_any("asked to") })
 }
 
-fn mat(array: &Bound<'_, PyArray2<f64>>) -> Mat {
+pub fn mat(array: &Bound<'_, PyArray2<f64>>) -> Mat {
     let view = array.readonly();
     let (rows, cols) = (view.shape()[0], view.shape()[1]);
     let view = view.as_array();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use metastate::fit::Unfinished;
 use metastate::{Label, Model, fit_from};
 use metastate_report::page::Extras;
-use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, Summary, folder};
+use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, Init, InputArgs, Options, RefitKind, RunArgs};
@@ -84,6 +84,8 @@ pub struct FitOutcome {
     pub model: Model,
     /// `path.csv`, `ranks.csv`, `refit.npz` and the like.
     pub extra: Vec<(&'static str, Vec<u8>)>,
+    /// What stands in `kinetics.npz`.
+    pub kinetics: SavedKinetics,
     labels: Vec<Label>,
     trace: Trace,
 }
@@ -168,10 +170,11 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let extra = record::files(&loaded.data, &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    let kinetics = record::kinetics_file(&loaded.data, &model)?;
+    let extra = record::files(&kinetics, &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
     all_numbers(&summary, &extra)?;
-    Ok(FitOutcome { summary, model, extra, labels, trace, loaded })
+    Ok(FitOutcome { summary, model, extra, kinetics, labels, trace, loaded })
 }
 
 /// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.

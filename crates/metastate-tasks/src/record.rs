@@ -173,7 +173,7 @@ const MOST_STATES_WITH_PASSAGE: usize = 3000;
 const MOST_WORK_WITH_PASSAGE: usize = 50_000_000;
 
 /// `kinetics.npz`.
-fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinetics> {
+pub fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinetics> {
     let (k, chain) = (&model.kinetics, data.chain());
     let s = k.rank();
     let quick = chain.states() <= MOST_STATES_WITH_PASSAGE && chain.nonzeros().saturating_mul(s) <= MOST_WORK_WITH_PASSAGE;
@@ -196,10 +196,9 @@ fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinetics>
 }
 
 /// The files that go with a choice, a second fit and intervals.
-pub fn files(data: &Data, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub fn files(kinetics: &SavedKinetics, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = Vec::new();
-    let kinetics = kinetics_file(data, model).map_err(|e| std::io::Error::other(e.to_string()))?;
-    files.push((KINETICS_FILE, kinetics_npz(&kinetics)?));
+    files.push((KINETICS_FILE, kinetics_npz(kinetics)?));
     if let Some(c) = &model.chosen {
         files.push(("path.csv", path_csv(&c.points, &c.choice, c.at).into_bytes()));
         files.push(("ranks.csv", ranks_csv(&c.choice).into_bytes()));

@@ -20,6 +20,12 @@ pub fn describe(f: &Forecast, out: Option<&Path>) -> String {
     if f.rank <= SQUARE {
         parts.push(passage(f));
     }
+    if f.rank <= SQUARE && !f.rates.is_empty() {
+        parts.push(rates(f));
+    }
+    if !f.fates.is_empty() {
+        parts.push(fates(f));
+    }
     parts.push(predictions(f));
     if !f.hitting.is_empty() {
         parts.push(hitting(f));
@@ -91,8 +97,13 @@ fn identity(f: &Forecast) -> String {
 fn modes(f: &Forecast) -> String {
     let own = f.timescales.iter().filter(|t| t.source == "model").take(MODES);
     let value = |t: &TimescaleRow| if t.im == 0.0 { format!("{:.6}", t.re) } else { format!("{:.6} {:+.6} i", t.re, t.im) };
-    let rows = own.map(|t| vec![t.mode.to_string(), value(t), format!("{:.6}", t.modulus), timescale(t)]).collect();
-    table("Eigenvalues and the times they stand for, in frames", words(&["", "eigenvalue", "modulus", "timescale"]), rows)
+    let interval = |t: &TimescaleRow| t.low.zip(t.high).map_or_else(String::new, |(low, high)| format!("{}..{}", short(low), short(high)));
+    let rows = own.map(|t| vec![t.mode.to_string(), value(t), format!("{:.6}", t.modulus), timescale(t), interval(t)]).collect();
+    let title = match f.kinetics.as_str() {
+        "data" => "Eigenvalues and the times they stand for, in frames, from the data at the memberships found",
+        _ => "Eigenvalues and the times they stand for, in frames, of the factors alone",
+    };
+    table(title, words(&["", "eigenvalue", "modulus", "timescale", "90 %"]), rows)
 }
 
 fn timescale(t: &TimescaleRow) -> String {
@@ -105,6 +116,23 @@ fn passage(f: &Forecast) -> String {
     let mut rows: Vec<Vec<String>> = (1..=f.rank).map(|j| vec![j.to_string()]).collect();
     f.passage.iter().for_each(|p| rows[p.from - 1].push(short(p.time)));
     table("Mean first passage times of the latent chain, in frames (diagonal: return times)", header, rows)
+}
+
+/// The reactive flux between every two meta-states, with its strongest way.
+fn rates(f: &Forecast) -> String {
+    let row = |r: &metastate_report::RateRow| {
+        let way = f.pathways.iter().find(|p| (p.from, p.to) == (r.from, r.to));
+        let nodes = way.map(|p| p.way.iter().map(usize::to_string).collect::<Vec<_>>().join(" > ")).unwrap_or_default();
+        let share = way.map(|p| format!("{:.0} %", 100.0 * p.share)).unwrap_or_default();
+        vec![format!("{} > {}", r.from, r.to), format!("{:.3e}", r.flux), format!("{:.3e}", r.rate), nodes, share]
+    };
+    table("Reactive flux, passages in a frame", words(&["", "flux", "rate", "strongest way", "of the flux"]), f.rates.iter().map(row).collect())
+}
+
+fn fates(f: &Forecast) -> String {
+    let class = |list: &[usize]| list.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let row = |r: &metastate_report::FateRow| vec![r.metastate.to_string(), format!("{{{}}}", class(&r.class)), format!("{:.4}", r.probability)];
+    table("Where meta-states end", words(&["meta-state", "closed class", "probability"]), f.fates.iter().map(row).collect())
 }
 
 fn predictions(f: &Forecast) -> String {

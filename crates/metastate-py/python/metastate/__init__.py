@@ -10,12 +10,18 @@
 from ._api import compare, explain, fit, load, options, path, simulate, verify
 from ._core import FileError, InputError, __version__
 from ._estimator import StateAggregation
+from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, Interval
 from ._result import Comparison, Result, Simulated, Verification
 
 __all__ = [
+    "ChapmanKolmogorov",
     "Comparison",
+    "Estimate",
     "FileError",
+    "Flux",
+    "ImpliedTimescales",
     "InputError",
+    "Interval",
     "Result",
     "Simulated",
     "StateAggregation",

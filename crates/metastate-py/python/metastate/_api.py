@@ -7,7 +7,7 @@ import os
 import tempfile
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -17,8 +17,13 @@ from ._estimator import StateAggregation, fit_result
 from ._progress import Listener
 from ._result import Comparison, Result, Simulated, Verification, from_folder
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-def fit(data: Any, *, labels: Any = None, weights: Any = None, **options: Any) -> Result:
+    from ._types import Options
+
+
+def fit(data: Any, *, labels: Any = None, weights: Any = None, **options: Unpack[Options]) -> Result:
     """Finds the meta-states; the options are the parameters of `StateAggregation`.
 
     Examples
@@ -27,10 +32,10 @@ def fit(data: Any, *, labels: Any = None, weights: Any = None, **options: Any) -
     >>> ms.fit([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5).rank
     2
     """
-    return _fit(data, labels, weights, options, False)
+    return _fit(data, labels, weights, dict(options), False)
 
 
-def path(data: Any, *, labels: Any = None, weights: Any = None, **options: Any) -> Result:
+def path(data: Any, *, labels: Any = None, weights: Any = None, **options: Unpack[Options]) -> Result:
     """Solves for a whole path of lambdas, and chooses lambda and rank by held-out score.
 
     Examples
@@ -40,7 +45,7 @@ def path(data: Any, *, labels: Any = None, weights: Any = None, **options: Any) 
     >>> len(result.path["lambda"]) > 1
     True
     """
-    return _fit(data, labels, weights, options, True)
+    return _fit(data, labels, weights, dict(options), True)
 
 
 def _fit(data: Any, labels: Any, weights: Any, options: dict[str, Any], whole_path: bool) -> Result:
@@ -81,6 +86,8 @@ def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = 
     if isinstance(result, Result):
         with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
             place = result.save(Path(parent) / "result")
+            if data is None and result._live is None and result.summary["settings"]["input"].get("inputs") == ["(memory)"]:
+                raise refuse("this result rests on data that were in memory when it was fitted", "give them again: metastate.verify(result, data)", "E-CLI-INPUTS-GONE")
             if data is None and result._live is not None:
                 return Verification(json.loads(result._live.verify(place)))
             return verify(place, data, labels=labels, weights=weights)
@@ -118,7 +125,7 @@ def compare(data: Any, rank: int, *, labels: Any = None, out: str | PathLike[str
         return Comparison(json.loads(_core.compare(given.payload, values, given.labels, listener)))
 
 
-def simulate(what: str = "planted", **options: Any) -> Simulated:
+def simulate(what: Literal["planted", "trajectory", "city"] = "planted", **options: Any) -> Simulated:
     """Data with a known answer: "planted" (the paper's chains), "trajectory" or "city".
 
     Options: `states`, `rank`, `steps`, `seed`; for a city, `trips`.

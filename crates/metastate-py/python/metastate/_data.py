@@ -7,7 +7,7 @@ from typing import Final, Any, NamedTuple
 
 import numpy as np
 
-from ._core import InputError
+from ._core import FileError, InputError
 
 _NUMBERS = (np.float64, np.float32, np.int64, np.int32, np.uint32)
 # What the reader can look at where it lies; NumPy copies what is laid out otherwise.
@@ -52,9 +52,11 @@ def recognise(
 
 def _recognise(data: Any, kind: str | None, named_columns: bool) -> Given:
     if isinstance(data, (str, os.PathLike)):
-        return Given(("files", [os.fspath(data)]))
+        return Given(("files", [_found(data)]))
     if isinstance(data, (list, tuple)) and data and all(isinstance(x, os.PathLike) for x in data):
-        return Given(("files", [os.fspath(x) for x in data]))
+        return Given(("files", [_found(x) for x in data]))
+    if hasattr(data, "obsp") and hasattr(data, "obs_names"):  # AnnData: a transition matrix between cells
+        return _anndata(data, kind)
     if hasattr(data, "count_matrix"):  # deeptime's count models
         matrix = _recognise(data.count_matrix, "counts", False)
         symbols = getattr(data, "state_symbols", None)
@@ -86,6 +88,29 @@ def _recognise(data: Any, kind: str | None, named_columns: bool) -> Given:
     if isinstance(data, (list, tuple)) and kind not in ("counts", "matrix"):
         return _lists(data, kind)
     return _array(np.asanyarray(data), kind)
+
+
+def _found(name: str | os.PathLike[str]) -> str:
+    """The name of a file that is there; patterns and standard input are the reader's."""
+    text = os.fspath(name)
+    if text != "-" and not any(c in text for c in "*?[") and not os.path.exists(text):
+        error = MissingFileError(f"error[E-INGEST-READ]: there is no file {text!r}\n  try: check the name; relative names begin in {os.getcwd()}")
+        error.code = "E-INGEST-READ"
+        raise error
+    return text
+
+
+class MissingFileError(FileError, FileNotFoundError, InputError):
+    """A file that is not there: a `FileNotFoundError`, a `FileError` and an `InputError`."""
+
+
+def _anndata(data: Any, kind: str | None) -> Given:
+    names = [k for k in data.obsp if k in ("transition_matrix", "T", "T_fwd", "connectivities")]
+    if not names:
+        raise refuse("this AnnData holds no transition matrix in obsp", "put one into adata.obsp['transition_matrix'], or give the matrix itself")
+    matrix = data.obsp[names[0]]
+    given = _recognise(matrix, kind or "matrix", False)
+    return given._replace(kind=kind or ("counts" if names[0] == "connectivities" else "matrix"), labels=[str(n) for n in data.obs_names])
 
 
 def _needs_pyarrow(data: Any) -> bool:
@@ -178,13 +203,22 @@ def _lists(data: list[Any] | tuple[Any, ...], kind: str | None) -> Given:
     return Given(("walks", [_walk(x) for x in data]), kind="trajectories")
 
 
+def _whole(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.kind == "f" and array.size > 0 and bool(np.all(np.isfinite(array)) and np.all(array == np.floor(array)))
+
+
 def _array(array: np.ndarray[Any, Any], kind: str | None) -> Given:
     if kind == "trips":
         if array.ndim != 2 or array.shape[1] != 2:
             raise refuse("trips as an array have two columns, from and to", "give a table with named columns for anything else")
         return Given(("columns", {"from": _column(array[:, 0]), "to": _column(array[:, 1])}))
     integer = array.dtype.kind in "iu"
-    if kind == "trajectories" or (kind is None and array.ndim == 1 and array.dtype.kind in "iuU"):
+    if kind is None and integer and array.ndim == 2 and array.shape[1] == 2 and array.shape[0] > 2:
+        raise refuse(
+            f"an array of {array.shape[0]} x 2 whole numbers may be {array.shape[0]} trips or {array.shape[0]} trajectories of two frames",
+            "say which: kind='trips' or kind='trajectories' (two long trajectories are array.T)",
+        )
+    if kind == "trajectories" or (kind is None and array.ndim == 1 and (array.dtype.kind in "iuU" or _whole(array))):
         return Given(("walks", [_walk(row) for row in np.atleast_2d(array)]), kind="trajectories")
     if kind is None and integer and array.ndim == 2 and array.shape[0] != array.shape[1]:
         return Given(("walks", [_walk(row) for row in array]), kind="trajectories")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _options
 from ._data import Given, recognise, refuse
+from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales
 from ._progress import Listener, logger
 from ._result import Array, Result, from_live
 
@@ -57,6 +58,12 @@ class StateAggregation:
     weights_by : {"departures", "arrivals"}
     weight_power : {1, 0.5, 0}
         Power of the weights in the objective: 1 as in the paper, 0.5 counts every transition once, 0 every state.
+    connected : {"all", "largest"}
+        Keep all states, or the largest set of states that can all reach each other; the ledger of the summary counts what is left out.
+    connected_at : int
+        With "largest": two states join only where at least so many transitions lead from one to the other.
+    reversible : bool
+        Kinetics with detailed balance, on the meta-states and on all states.
     init : {"spectral", "random"} or the folder of a result, optional
         "spectral" unless given; "random" as in the paper.
     truth : str, optional
@@ -122,32 +129,35 @@ class StateAggregation:
 
     def __init__(
         self,
-        lam: float | str = "auto",
+        lam: float | Literal["auto"] = "auto",
         *,
         lambda_ratio: float | None = None,
         rank: int | None = None,
         start_rank: int | None = None,
         max_rank: int | None = None,
         as_in_paper: bool = False,
-        solver: str | None = None,
-        stop: str | None = None,
+        solver: Literal["fast", "palm-bb", "palm-lipschitz"] | None = None,
+        stop: Literal["certificate", "exact", "early"] | None = None,
         tolerance: float = 1e-5,
         gap: float = 1e-3,
         redundancy_relative: float | None = None,
         redundancy_absolute: float | None = None,
-        weights_by: str = "departures",
-        weight_power: float = 1,
+        weights_by: Literal["departures", "arrivals"] = "departures",
+        weight_power: Literal[0, 1] | float = 1,
+        connected: Literal["all", "largest"] = "all",
+        connected_at: int = 1,
+        reversible: bool = False,
         init: str | PathLike[str] | None = None,
         truth: str | None = None,
-        clusters: int | str | None = None,
-        refit: str | None = None,
+        clusters: int | Literal["rank", "membership"] | None = None,
+        refit: Literal["none", "least-squares", "likelihood"] | None = None,
         prior: float | None = None,
         folds: int = 5,
         points: int = 25,
         floor: float = 0.003,
         bootstrap: int = 0,
         time_limit: float | None = None,
-        kind: str | None = None,
+        kind: Literal["trips", "trajectories", "counts", "matrix"] | None = None,
         from_column: str | None = None,
         to_column: str | None = None,
         from_lon: str | None = None,
@@ -164,7 +174,7 @@ class StateAggregation:
         time: str | None = None,
         state: str | None = None,
         lag: int = 1,
-        count: str = "sliding",
+        count: Literal["sliding", "strided"] = "sliding",
         memory_limit: int | str | None = None,
         seed: int = 0,
         threads: int | None = None,
@@ -184,6 +194,9 @@ class StateAggregation:
         self.redundancy_absolute = redundancy_absolute
         self.weights_by = weights_by
         self.weight_power = weight_power
+        self.connected = connected
+        self.connected_at = connected_at
+        self.reversible = reversible
         self.init = init
         self.truth = truth
         self.clusters = clusters
@@ -480,6 +493,93 @@ class StateAggregation:
     def n_metastates_(self) -> int:
         """Number of meta-states."""
         return int(self._fitted("rank"))
+
+    def timescales(self) -> Estimate:
+        """See `Result.timescales`."""
+        self._check_fitted()
+        return self.result_.timescales()
+
+    def eigenvalues(self) -> NDArray[np.complex128]:
+        """See `Result.eigenvalues`."""
+        self._check_fitted()
+        return self.result_.eigenvalues()
+
+    def mfpt(self, source: Any = None, target: Any = None, *, states: bool = False) -> Estimate:
+        """See `Result.mfpt`."""
+        self._check_fitted()
+        return self.result_.mfpt(source, target, states=True) if states else self.result_.mfpt(source, target)
+
+    def committor(self, source: Any, target: Any, *, states: bool = False) -> Estimate:
+        """See `Result.committor`."""
+        self._check_fitted()
+        return self.result_.committor(source, target, states=states)
+
+    def reactive_flux(self, source: Any, target: Any, *, states: bool = False, share: float = 0.9) -> Flux:
+        """See `Result.reactive_flux`."""
+        self._check_fitted()
+        return self.result_.reactive_flux(source, target, states=states, share=share)
+
+    def fates(self, sets: Any = None) -> tuple[list[list[Any]], Array]:
+        """See `Result.fates`."""
+        self._check_fitted()
+        return self.result_.fates(sets)
+
+    def forecast(self, start: Any = None, steps: int = 1) -> Array:
+        """See `Result.forecast`."""
+        self._check_fitted()
+        return self.result_.forecast(start, steps)
+
+    def implied_timescales(self, data: Any, lags: Any = None, *, draws: int = 50) -> ImpliedTimescales:
+        """See `Result.implied_timescales`."""
+        self._check_fitted()
+        return self.result_.implied_timescales(data, lags, draws=draws)
+
+    def ck_test(self, data: Any, steps: Any = None) -> ChapmanKolmogorov:
+        """See `Result.ck_test`."""
+        self._check_fitted()
+        return self.result_.ck_test(data, steps)
+
+    def plot_timescales(self, ax: Axes | None = None) -> Axes:
+        """See `Result.plot_timescales`."""
+        self._check_fitted()
+        return self.result_.plot_timescales(ax)
+
+    def plot_implied_timescales(self, data: Any, lags: Any = None, ax: Axes | None = None, *, most: int = 6) -> Axes:
+        """See `Result.plot_implied_timescales`."""
+        self._check_fitted()
+        return self.result_.plot_implied_timescales(data, lags, ax, most=most)
+
+    def plot_ck_test(self, data: Any, steps: Any = None, ax: Axes | None = None) -> Axes:
+        """See `Result.plot_ck_test`."""
+        self._check_fitted()
+        return self.result_.plot_ck_test(data, steps, ax)
+
+    def plot_flux(self, source: Any, target: Any, ax: Axes | None = None) -> Axes:
+        """See `Result.plot_flux`."""
+        self._check_fitted()
+        return self.result_.plot_flux(source, target, ax)
+
+    def plot_mfpt(self, ax: Axes | None = None) -> Axes:
+        """See `Result.plot_mfpt`."""
+        self._check_fitted()
+        return self.result_.plot_mfpt(ax)
+
+    def plot_states(self, xy: Any, ax: Axes | None = None, *, labels: Any = None) -> Axes:
+        """See `Result.plot_states`."""
+        self._check_fitted()
+        return self.result_.plot_states(xy, ax, labels=labels)
+
+    @property
+    def stationary_distribution(self) -> Estimate:
+        """See `Result.stationary_distribution`."""
+        found: Estimate = self._fitted("stationary_distribution")
+        return found
+
+    @property
+    def kinetic_chain_(self) -> Array:
+        """The chain of the meta-states as the data have it."""
+        found: Array = self._fitted("kinetic_chain")
+        return found
 
     def plot_map(self, ax: Axes | None = None, **options: Any) -> Axes:
         """See `Result.plot_map`."""

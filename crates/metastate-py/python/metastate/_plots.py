@@ -53,8 +53,10 @@ def plot_map(result: Result, ax: Axes | None, places: Mapping[Any, tuple[float, 
     else:
         size = 20 + 300 * result.weights / result.weights.max()
         axes.scatter(points[:, 0], points[:, 1], s=size, c=colours, linewidths=0)
-    axes.set_aspect(1 / np.cos(np.deg2rad(np.clip(np.nanmean(points[:, 1]), -80, 80))))
-    axes.set(xlabel="longitude", ylabel="latitude", title=f"{result.labels.max() + 1} zones")
+    if places is None:
+        axes.set_aspect(1 / np.cos(np.deg2rad(np.clip(np.nanmean(points[:, 1]), -80, 80))))
+        axes.set(xlabel="longitude", ylabel="latitude")
+    axes.set(title=f"{result.labels.max() + 1} zones")
     return axes  # type: ignore[no-any-return]
 
 

@@ -10,13 +10,14 @@ import tempfile
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Literal, Mapping, Sequence, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _core
+from . import _core, _kinetics
 from ._data import refuse
+from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales
 
 if TYPE_CHECKING:
     import pandas
@@ -41,8 +42,15 @@ class Frozen:
 
 
 def _gap_in_words(certificate: Mapping[str, Any]) -> str:
+    """What is shown first; a proof is told with its own rank and lambda, as what it is."""
     gap = certificate["certified_gap"]
-    return "gap not proven" if gap is None else f"certified gap {gap:.1e}"
+    proven = "gap not proven" if gap is None else f"certified gap {gap:.1e}"
+    if certificate["status"] != "refit":
+        return f"{certificate['status']}, {proven}"
+    return (
+        f"{certificate['shown']}, not certified (penalised solution with {certificate['proof_rank']} at lambda {certificate['proof_lambda']:.3g}: "
+        f"{certificate['proof_status']}, {proven})"
+    )
 
 
 class Result(Frozen):
@@ -64,13 +72,16 @@ class Result(Frozen):
     states : tuple
         The labels of the states, in the order of all arrays.
     latent_chain : array, meta-states x meta-states
-        ``profiles.T @ memberships``: a small Markov chain.
+        ``profiles.T @ memberships``: a small Markov chain. A prior or a penalty makes it forget too fast; see `kinetic_chain`.
+    kinetic_chain : array, meta-states x meta-states
+        The chain of the meta-states as the data have it: timescales, passage times, committors, fluxes and forecasts are its own.
     factors : tuple of two arrays
         U and V of the stated problem, which the certificate speaks of.
     refit : tuple of two arrays, or None
         U and V of the refit.
     certificate : dict
-        Status, objective, its proven lower bound, and the gap between the two.
+        ``status`` of what is shown ("refit" where that is a refit, of which nothing is proven), and the proof of the penalised solution beside it:
+        ``proof_status``, ``proof_rank``, ``proof_lambda``, ``objective``, ``lower_bound``, ``certified_gap``.
     summary : dict
         All that stands in ``summary.json``.
     coordinates : array, states x 2, or None
@@ -103,6 +114,10 @@ class Result(Frozen):
     coordinates: Array | None
     lagtime: int
     cell: float | None
+    kinetic_chain: Array | None
+    _projected: Array
+    _draws: Array | None
+    _draw_timescales: Array | None
     _arrivals: Array
     _live: _core.Fitted | None
     _files: dict[str, bytes] | Path | None
@@ -120,8 +135,14 @@ class Result(Frozen):
         u, v = refit or factors
         places = np.column_stack([arrays["lon"], arrays["lat"]]) if "lon" in arrays else None
         errors = summary["errors"]
+        shown = "the penalised solution" if refit is None else f"refit by {summary['refit']['kind'].replace('least-squares', 'least squares')}"
         certificate = {
-            "status": summary["status"],
+            "status": summary["status"] if refit is None else "refit",
+            "shown": shown,
+            "shown_rank": int(u.shape[1]),
+            "proof_status": summary["status"],
+            "proof_rank": summary["rank"],
+            "proof_lambda": summary["lambda"],
             "objective": summary["objective"],
             "lower_bound": summary["lower_bound"],
             "certified_gap": errors["certified_gap"],
@@ -135,11 +156,12 @@ class Result(Frozen):
             arrivals = max(summary["transitions"], 1.0) * (v @ (u.T @ arrays["xi"]))
         self._set(
             memberships=u, profiles=v, labels=arrays["zone"], metastates=u.argmax(axis=1).astype(np.int64), weights=arrays["xi"], states=tuple(arrays["labels"]),
+            kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _draws=arrays.get("draws"), _draw_timescales=arrays.get("draw_timescales"),
             latent_chain=v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
-            summary=MappingProxyType(summary), coordinates=places, cell=arrays.get("cell"),
+            summary=summary, coordinates=places, cell=arrays.get("cell"),
             lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
         )  # fmt: skip
-        for array in (u, v, *factors, self.labels, self.metastates, self.weights, self.latent_chain, places):
+        for array in (u, v, *factors, self.labels, self.metastates, self.weights, self.latent_chain, self.kinetic_chain, places):
             if array is not None:
                 array.flags.writeable = False
 
@@ -231,15 +253,135 @@ class Result(Frozen):
         return frame
 
     def to_deeptime(self, lagtime: int | None = None) -> MarkovStateModel:
-        """The latent chain as deeptime's MarkovStateModel; its count model holds the lag and the counts the chain stands for."""
+        """The kinetic chain as deeptime's MarkovStateModel, reversible where detailed balance was asked for; its count model holds the lag and the counts the chain stands for."""
         from deeptime.markov import TransitionCountModel
         from deeptime.markov.msm import MarkovStateModel
 
+        own = self.latent_chain if self.kinetic_chain is None else self.kinetic_chain
         mass = self.weights @ self.memberships
-        counts = max(self.summary["transitions"], 1.0) * mass[:, None] * self.latent_chain
+        counts = max(self.summary["transitions"], 1.0) * mass[:, None] * own
         # Row sums are one up to rounding; deeptime asks for less than that.
-        chain = self.latent_chain / self.latent_chain.sum(axis=1, keepdims=True)
-        return MarkovStateModel(chain, reversible=False, count_model=TransitionCountModel(counts, lagtime=lagtime or self.lagtime))
+        chain = own / own.sum(axis=1, keepdims=True)
+        reversible = bool((self.summary.get("kinetics") or {}).get("reversible"))
+        return MarkovStateModel(chain, reversible=reversible, count_model=TransitionCountModel(counts, lagtime=lagtime or self.lagtime))
+
+    # Kinetics: in frames, meta-states from 0, with intervals where there was a bootstrap.
+
+    def timescales(self) -> Estimate:
+        """Implied timescales, ``-lag / ln |lambda_k|`` in frames, the slowest first; infinite between classes that the data never join.
+
+        Examples
+        --------
+        >>> import metastate as ms
+        >>> walk = ms.simulate("trajectory", states=30, rank=3, steps=20_000).trajectory
+        >>> ms.fit(walk, rank=3, prior=0.1).timescales().value.shape
+        (2,)
+        """
+        return _kinetics.timescales(self)
+
+    def eigenvalues(self) -> NDArray[np.complex128]:
+        """Eigenvalues of the kinetic chain, largest modulus first."""
+        return _kinetics.eigenvalues(self)
+
+    @property
+    def stationary_distribution(self) -> Estimate:
+        """a with ``a^T K = a^T``: the share of time in each meta-state. Where there are several closed classes, the limit from the law of the data; see `closed_classes`."""
+        return _kinetics.stationary(self)
+
+    @property
+    def closed_classes(self) -> list[tuple[list[int], Array]]:
+        """Meta-states that are never left again together, each with its stationary law; one for an ordinary chain."""
+        return _kinetics.closed_classes(self)
+
+    @overload
+    def mfpt(self, source: int | None = None, target: int | None = None, *, states: Literal[False] = False) -> Estimate: ...
+    @overload
+    def mfpt(self, source: Iterable[int | str] | None, target: Iterable[int | str] | int | str, *, states: Literal[True]) -> Estimate: ...
+    def mfpt(self, source: Any = None, target: Any = None, *, states: bool = False) -> Estimate:
+        """Mean first passage times in frames, ``m_j = lag (1 + sum_k K_jk m_k)`` over k outside the target: all pairs, one row, one column or one number. With ``states=True`` both are
+        labels of states (`source` None: from every state), by the states' own chain."""
+        return _kinetics.mfpt(self, source, target, states)
+
+    def committor(self, source: Any, target: Any, *, states: bool = False) -> Estimate:
+        """The probability q of reaching `target` before `source`: ``q_j = sum_k K_jk q_k``, 0 at the source and 1 at the target. With ``states=True`` for every state, between sets of labels."""
+        return _kinetics.committor(self, source, target, states)
+
+    def reactive_flux(self, source: Any, target: Any, *, states: bool = False, share: float = 0.9) -> Flux:
+        """Transition path theory between two meta-states (or sets of them): flux, rate and the strongest ways until `share` of the flux. With ``states=True`` between sets of labels, added up
+        between meta-states."""
+        return _kinetics.reactive_flux(self, source, target, states, share)
+
+    def fates(self, sets: Sequence[Iterable[int | str]] | None = None) -> tuple[list[list[Any]], Array]:
+        """Where every state ends: the closed classes (or the sets of labels given) and the probability of ending in each, states x classes."""
+        return _kinetics.fates(self, sets)
+
+    def forecast(self, start: Any = None, steps: int = 1) -> Array:
+        """The law over states after `steps` lags: ``start^T U K^(steps - 1) V^T``. `start` is a label, several, or a law over states; the data's own without."""
+        return _kinetics.forecast(self, start, steps)
+
+    def implied_timescales(self, data: Any, lags: Sequence[int] | None = None, *, draws: int = 50) -> ImpliedTimescales:
+        """Timescales of `data` (trajectories) counted at several lags in frames, at the memberships of this result, with bands and one sentence of advice on the lag."""
+        return _kinetics.implied_timescales(self, data, lags, draws)
+
+    def ck_test(self, data: Any, steps: Sequence[int] | None = None) -> ChapmanKolmogorov:
+        """Chapman-Kolmogorov: ``K^n`` beside the chain estimated from `data` at n lags."""
+        return _kinetics.ck_test(self, data, steps)
+
+    def plot_timescales(self, ax: Axes | None = None) -> Axes:
+        """Timescales with their intervals; grey is shorter than the lag."""
+        return _kinetics.plot_timescales(self, ax)
+
+    def plot_implied_timescales(self, data: Any, lags: Sequence[int] | None = None, ax: Axes | None = None, *, most: int = 6) -> Axes:
+        """Timescales against the lag, with bands; grey is shorter than the lag."""
+        return _kinetics.plot_implied(self.implied_timescales(data, lags), ax, most)
+
+    def plot_ck_test(self, data: Any, steps: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+        """The probability of being in a meta-state again: predicted and estimated."""
+        return _kinetics.plot_ck(self.ck_test(data, steps), ax)
+
+    def plot_flux(self, source: Any, target: Any, ax: Axes | None = None) -> Axes:
+        """The net reactive flux along the committor."""
+        return _kinetics.plot_flux(self, self.reactive_flux(source, target), ax)
+
+    def plot_mfpt(self, ax: Axes | None = None) -> Axes:
+        """Mean first passage times between meta-states."""
+        return _kinetics.plot_mfpt(self, ax)
+
+    def plot_states(self, xy: Any, ax: Axes | None = None, *, labels: Sequence[int | str] | None = None) -> Axes:
+        """Points of any plane, such as dihedral angles, in the colours of their meta-states: one row a state in the order of `states`, or any points with their states as `labels`."""
+        return _kinetics.plot_states(self, xy, ax, labels)
+
+    def to_polars(self) -> Any:
+        """The table of `to_pandas`, for polars."""
+        import polars
+
+        columns: dict[str, Any] = {"label": list(self.states), "weight": self.weights, "metastate": self.metastates + 1, "zone": self.labels + 1}
+        columns.update({f"membership_{k + 1}": self.memberships[:, k] for k in range(self.rank)})
+        if self.coordinates is not None:
+            columns["lon"], columns["lat"] = self.coordinates.T
+        return polars.DataFrame(columns)
+
+    def to_networkx(self) -> Any:
+        """The kinetic chain as a directed graph: nodes are meta-states from 0 with their stationary share, edges their probabilities."""
+        import networkx
+
+        graph = networkx.DiGraph()
+        share, chain = self.stationary_distribution.value, _kinetics.chain(self)
+        for j in range(self.rank):
+            graph.add_node(j, stationary=float(share[j]), states=[s for s, m in zip(self.states, self.metastates) if m == j])
+        graph.add_edges_from((int(i), int(j), {"probability": float(chain[i, j])}) for i, j in zip(*np.nonzero(chain)))
+        return graph
+
+    def to_anndata(self, adata: Any, key: str = "metastates") -> Any:
+        """Writes memberships into ``adata.obsm[key]``, meta-states into ``adata.obs[key]`` and chain and timescales into ``adata.uns[key]``; cells are found by ``obs_names``."""
+        place = {str(label): k for k, label in enumerate(self.states)}
+        at = np.array([place.get(str(name), -1) for name in adata.obs_names])
+        soft = self.memberships[at].copy()
+        soft[at < 0] = np.nan
+        adata.obsm[key] = soft
+        adata.obs[key] = [str(self.metastates[k]) if k >= 0 else "none" for k in at]
+        adata.uns[key] = {"chain": np.asarray(_kinetics.chain(self)), "timescales": np.asarray(self.timescales().value), "lag": self.lagtime}
+        return adata
 
     # Pictures, through matplotlib.
 
@@ -264,7 +406,7 @@ class Result(Frozen):
     def __repr__(self) -> str:
         c = self.certificate
         return (
-            f"<metastate.Result: {self.rank} meta-states behind {len(self.states)} states, {c['status']}, {_gap_in_words(c)}>"
+            f"<metastate.Result: {self.rank} meta-states behind {len(self.states)} states, {_gap_in_words(c)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -272,8 +414,7 @@ class Result(Frozen):
         mass = self.weights @ self.memberships
         sizes = np.bincount(self.metastates, minlength=self.rank)
         head = (
-            f"<b>{self.rank} meta-states</b> behind {len(self.states)} states: <b>{html.escape(c['status'])}</b>, "
-            f"{_gap_in_words(c)}, &lambda; = {self.lam:.4g}"
+            f"<b>{self.rank} meta-states</b> behind {len(self.states)} states: {html.escape(_gap_in_words(c))}"
         )
         rows = "".join(
             f"<tr><td>{k + 1}</td><td>{100 * mass[k]:.1f} %</td><td>{sizes[k]}</td><td>{100 * self.latent_chain[k, k]:.1f} %</td>"

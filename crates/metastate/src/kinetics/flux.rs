@@ -89,7 +89,7 @@ impl Flux {
     }
 }
 
-fn check(s: usize, from: &[usize], to: &[usize]) -> Result<()> {
+pub(super) fn check(s: usize, from: &[usize], to: &[usize]) -> Result<()> {
     for &j in from.iter().chain(to) {
         if j >= s {
             return Err(Error::IndexOutOfRange { what: "meta-state", index: j as u64, len: s });

@@ -33,7 +33,8 @@ pub use lag::{LagPoint, LaggedCounts, advice, power};
 pub use microstates::{Microstates, Set};
 pub use reversible::{Reversible, reversible, with_detailed_balance};
 
-use crate::aggregate::latent::{LatentChain, Mode, Structure, collected, modes};
+use crate::aggregate::latent::{LatentChain, Mode, Structure, collected, first_met, modes};
+use crate::chain::stationary::{by_elimination, irreducible};
 use crate::error::Result;
 use crate::linalg::{Csr, Mat, Operator, thin};
 use crate::solve::bootstrap::Resample;
@@ -288,6 +289,26 @@ pub fn mean_first_passage(chain: &Mat, from: usize, to: usize) -> f64 {
         Some(a) => steps[a],
         None => 1.0 + others.iter().zip(&steps).filter(|(j, _)| chain[(to, **j)] > 0.0).map(|(&j, t)| chain[(to, j)] * t).sum::<f64>(),
     }
+}
+
+/// The probability of meeting one of `to` before any of `from`, from each meta-state of a chain.
+pub fn committor_of_chain(chain: &Mat, from: &[usize], to: &[usize]) -> Result<Vec<f64>> {
+    flux::check(chain.rows(), from, to)?;
+    Ok(first_met(chain, from, to))
+}
+
+/// The closed classes of a chain, the stationary law of each, and the mean over time that a law over meta-states leads to.
+pub fn stationary_of_chain(chain: &Mat, start: &[f64]) -> (Vec<Vec<usize>>, Vec<Vec<f64>>, Vec<f64>) {
+    let structure = Structure::of(chain);
+    let law = |members: &[usize]| {
+        let inner = irreducible(Mat::from_fn(members.len(), members.len(), |a, b| chain[(members[a], members[b])]));
+        let mut law = vec![0.0; chain.rows()];
+        members.iter().zip(inner).for_each(|(&j, x)| law[j] = x);
+        law
+    };
+    let laws: Vec<Vec<f64>> = structure.closed.iter().map(|c| law(&c.members)).collect();
+    let limit = if let [only] = &laws[..] { only.clone() } else { by_elimination(chain.clone(), start.to_vec()).0 };
+    (structure.closed.into_iter().map(|c| c.members).collect(), laws, limit)
 }
 
 /// The probability of ending in each closed class of a chain, `s x classes`.
