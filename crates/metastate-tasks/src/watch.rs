@@ -266,7 +266,7 @@ impl FitObserver for FitWatch<'_> {
             return Control::Interrupt;
         }
         match self.stage.map(|(stage, _)| stage) {
-            Some(Stage::LambdaMax | Stage::Choosing | Stage::Path) if self.time_is_up() => self.gives_up(),
+            Some(Stage::Choosing | Stage::Path) if self.time_is_up() => self.gives_up(),
             // The refit so far is an answer; the bootstrap is left out.
             Some(Stage::Refit | Stage::Bootstrap) if self.time_is_up() => Control::TimeUp,
             _ => Control::Continue,
