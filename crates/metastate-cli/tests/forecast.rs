@@ -64,6 +64,8 @@ fn tables_on_the_terminal_in_json_and_in_files_say_the_same() {
         "hitting.csv",
         "identity.csv",
         "passage.csv",
+        "pathways.csv",
+        "rates.csv",
         "stationary.csv",
         "timescales.csv",
     ];
@@ -237,7 +239,7 @@ fn a_folding_protein_has_the_slow_eigenvalue_of_x() {
     let place = Place::new();
     let input = ["--as", "trajectories", "--state", "micro_dist", "--lag", "50", "--lambda-ratio", "0.001"];
     place.expect(0, &[&["fit", data.to_str().unwrap()], &input[..], &["--out", "out", "--quiet"]].concat());
-    let doc = document(&place, &["--check", "--lags", "1,2,4"]);
+    let doc = document(&place, &["--model", "factors", "--check", "--lags", "1,2,4"]);
     let second = &doc["timescales"][1];
     let lambda = second["modulus"].as_f64().unwrap();
     assert!((0.94..0.97).contains(&lambda), "{lambda}");

@@ -155,7 +155,7 @@ def test_deeptime_there_and_back(real_data):
     assert fitted.n_metastates_ >= 2
     latent = fitted.to_deeptime()
     assert isinstance(latent, MarkovStateModel) and latent.lagtime == lag
-    assert np.allclose(latent.transition_matrix, fitted.latent_chain_)
+    assert np.allclose(latent.transition_matrix, fitted.kinetic_chain_)
     assert latent.timescales()[0] > lag
     # deeptime's own models of the same states at multiples of the lag, seen through our memberships.
     msms = [MaximumLikelihoodMSM(reversible=False).fit_fetch(TransitionCountEstimator(k * lag, "sliding").fit_fetch(walks).submodel(model.state_symbols)) for k in (1, 2, 3)]

@@ -157,6 +157,7 @@ fn kinetics(model: &Model, xi: &[f64], lag: f64) -> KineticsRecord {
         absorbing_states: k.classes.absorbing_states(),
         share: k.share,
         steps: k.steps,
+        told_apart: k.told_apart,
         reversible: k.reversible,
     }
 }

@@ -126,12 +126,17 @@ fn rates(f: &Forecast) -> String {
         let share = way.map(|p| format!("{:.0} %", 100.0 * p.share)).unwrap_or_default();
         vec![format!("{} > {}", r.from, r.to), format!("{:.3e}", r.flux), format!("{:.3e}", r.rate), nodes, share]
     };
-    table("Reactive flux, passages in a frame", words(&["", "flux", "rate", "strongest way", "of the flux"]), f.rates.iter().map(row).collect())
+    table(
+        "Reactive flux, passages in a frame",
+        words(&["", "flux", "rate", "strongest way", "of the flux"]),
+        f.rates.iter().map(row).collect(),
+    )
 }
 
 fn fates(f: &Forecast) -> String {
     let class = |list: &[usize]| list.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let row = |r: &metastate_report::FateRow| vec![r.metastate.to_string(), format!("{{{}}}", class(&r.class)), format!("{:.4}", r.probability)];
+    let row =
+        |r: &metastate_report::FateRow| vec![r.metastate.to_string(), format!("{{{}}}", class(&r.class)), format!("{:.4}", r.probability)];
     table("Where meta-states end", words(&["meta-state", "closed class", "probability"]), f.fates.iter().map(row).collect())
 }
 

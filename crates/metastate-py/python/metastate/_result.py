@@ -41,6 +41,15 @@ class Frozen:
         raise AttributeError(f"results are frozen: {name} cannot be deleted")
 
 
+class FrozenDict(dict[str, Any]):
+    """A dict, so that ``json.dumps`` takes it, whose entries are not to be set."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("results are frozen: their summary cannot be changed")
+
+    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = _refuse
+
+
 def _gap_in_words(certificate: Mapping[str, Any]) -> str:
     """What is shown first; a proof is told with its own rank and lambda, as what it is."""
     gap = certificate["certified_gap"]
@@ -158,7 +167,7 @@ class Result(Frozen):
             memberships=u, profiles=v, labels=arrays["zone"], metastates=u.argmax(axis=1).astype(np.int64), weights=arrays["xi"], states=tuple(arrays["labels"]),
             kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _draws=arrays.get("draws"), _draw_timescales=arrays.get("draw_timescales"),
             latent_chain=v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
-            summary=summary, coordinates=places, cell=arrays.get("cell"),
+            summary=FrozenDict(summary), coordinates=places, cell=arrays.get("cell"),
             lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
         )  # fmt: skip
         for array in (u, v, *factors, self.labels, self.metastates, self.weights, self.latent_chain, self.kinetic_chain, places):

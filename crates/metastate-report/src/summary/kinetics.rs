@@ -32,6 +32,8 @@ pub struct KineticsRecord {
     pub share: f64,
     /// Steps of the states' chain that the memberships were carried along before the projection.
     pub steps: usize,
+    /// Whether the memberships of all meta-states can be told apart; where not, so cannot their times, and `carries` is false.
+    pub told_apart: bool,
     /// Whether detailed balance was imposed.
     pub reversible: bool,
 }

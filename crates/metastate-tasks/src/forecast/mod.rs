@@ -91,6 +91,8 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
     let chosen = factors(command, &loaded)?;
     // Who names a model wants that model as it is; otherwise times come from the data.
     let saved = if command.model.is_none() { load_kinetics(&command.result).map_err(|e| CliError::from(e).blame_input())? } else { None };
+    // A chain of another rank belongs to other factors.
+    let saved = saved.filter(|k| k.chain.rows() == chosen.1.rank());
     let model = model(chosen, &loaded, command.lag.unwrap_or(input.lag), saved)?;
     let start = start::law(command, &model)?;
     let target = start::set(&command.to, &model)?;

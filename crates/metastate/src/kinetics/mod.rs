@@ -97,6 +97,8 @@ pub struct Kinetics {
     pub share: f64,
     /// Steps of P that the memberships were carried along, m.
     pub steps: usize,
+    /// Whether the memberships of all meta-states can be told apart; where not, so cannot their times.
+    pub told_apart: bool,
     /// Whether detailed balance was imposed.
     pub reversible: bool,
     /// Whether times of this model may be published; the sentences say why not.
@@ -136,6 +138,7 @@ impl Kinetics {
             straddling: basis.straddling.clone(),
             share: basis.share,
             steps: basis.steps,
+            told_apart: basis.told_apart,
             reversible,
             carries: true,
             sentences: Vec::new(),
