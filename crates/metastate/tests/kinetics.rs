@@ -275,7 +275,7 @@ fn a_prior_changes_the_factors_and_not_the_times() {
         found.push((shrunk, own.modes[1].timescale));
         assert!(own.lags.len() >= 3 && own.carries);
     }
-    let ([(free, first), (shrunk, second)], share) = ((&found[..]).try_into().map(|x: &[(f64, f64); 2]| *x).unwrap(), 0.02);
+    let ([(free, first), (shrunk, second)], share) = ([found[0], found[1]], 0.02);
     assert!((first / second - 1.0).abs() < share, "{first} {second}");
     assert!(shrunk < 0.8 * free, "the prior must matter to the factors: {free} {shrunk}");
 }

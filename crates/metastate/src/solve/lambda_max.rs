@@ -62,7 +62,7 @@ pub fn rank_one(problem: &Problem) -> Factors {
 ///
 /// `m(lambda) = max u^T (mu 1^T - grad g) v` at the rank-one solution is at least lambda (the solution's own pair reaches it) and
 /// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
-/// it, the climb slows down: its steps are extrapolated ([`further`]), and with few states the rest of the way is bracketed, with a thorough search at every step.
+/// it, the climb slows down: its steps are extrapolated, and with few states the rest of the way is bracketed, with a thorough search at every step.
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
     let at = |lambda: f64, from: From| -> Result<(f64, Mat)> { Ok(best_pair(&Problem::new(p, weights, lambda)?, from, seed)) };
     // Far below every lambda that matters, and far above numbers whose squares vanish.
