@@ -114,6 +114,8 @@ describe('the page of the toy city', () => {
 
   test('pointing at a cell tells its label and memberships', async () => {
     const { tab } = await open('city');
+    // What lies below the window has no pointer over it.
+    await tab.locator('#map canvas').scrollIntoViewIfNeeded();
     const box = await tab.locator('#map canvas').boundingBox();
     await tab.mouse.move(box.x + 0.12 * box.width, box.y + 0.45 * box.height);
     await tab.waitForSelector('#tip:not([hidden])');

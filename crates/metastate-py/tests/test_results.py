@@ -91,7 +91,7 @@ def test_pandas(city, result):
     frame = city.to_pandas()
     assert list(frame.columns[:3]) == ["weight", "metastate", "zone"] and {"lon", "lat"} <= set(frame.columns)
     assert np.allclose(frame.filter(like="membership_").sum(axis=1), 1) and frame["metastate"].min() == 1
-    assert result.table("ranks.csv")["model"][0] == 1 and result.table("nothing.csv") is None
+    assert 3 in list(result.table("ranks.csv")["model"]) and result.table("nothing.csv") is None
 
 
 def test_zones_and_metastates(walks, tmp_path):

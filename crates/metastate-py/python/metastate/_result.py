@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _kinetics
-from ._data import refuse
+from ._data import MissingFileError, refuse
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales
 
 if TYPE_CHECKING:
@@ -461,6 +461,8 @@ def from_live(live: _core.Fitted, lagtime: int | None) -> Result:
 def from_folder(folder: str | PathLike[str]) -> Result:
     """The result in a folder."""
     place = Path(folder)
+    if not place.exists():
+        raise MissingFileError(f"error[E-CLI-RESULT]: there is no result at {str(place)!r}\n  try: name a folder that `metastate fit` wrote")
     summary, arrays = _core.load(place)
     return Result(json.loads(summary), arrays, files=place)
 

@@ -65,7 +65,10 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
         return Err(Error::NothingToHoldOut { lambda_max });
     }
     unfinished.check(data, options, lambda_max)?;
-    choose::go_on(observer)?;
+    match options.chooses() {
+        true => choose::go_on(observer)?,
+        false => not_interrupted(observer)?,
+    }
 
     let mut chosen = match options.lambda {
         Lambda::Chosen => Some(choose::choose(data, options, lambda_max, &mut unfinished, observer)?),
@@ -98,7 +101,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
     let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
     let flows = ZoneFlows::new(chain.p(), chain.departures(), &zones);
-    choose::go_on(observer)?;
+    not_interrupted(observer)?;
     let kinetics = kinetics(data, options, &shown.u)?;
     let mut hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
     hints.extend(kinetics.sentences.iter().cloned());
