@@ -10,7 +10,7 @@ use crate::solve::path::{FoldPaths, LambdaPoint, first_with_rank, lambda_grid, s
 use crate::solve::refit::SpectralFits;
 use crate::solve::score::Smoothing;
 use crate::solve::select::{Choice, SelectSettings, select_at, select_watched};
-use crate::solve::{Control, Effort, Factors, Problem, Settings, Solution, Start, StopRule, lambda_of_rank};
+use crate::solve::{Control, Effort, Factors, Problem, Settings, Solution, Start, StopRule, lambda_of_rank, solve};
 
 /// The path is solved to this gap (or to the one asked for, down to [`LEAST_PATH_GAP`]) and this KKT residual; the chosen point in full afterwards.
 const PATH_GAP: f64 = 1e-2;
@@ -18,6 +18,10 @@ const LEAST_PATH_GAP: f64 = 1e-3;
 const PATH_TOLERANCE: f64 = 1e-4;
 /// Up to this number of states every point of the path keeps its zones, for pictures.
 const MOST_STATES_WITH_ZONES: usize = 20_000;
+
+/// Where the solver keeps fewer meta-states than wanted, lambda is made smaller by this factor, so many times at most.
+const SMALLER: f64 = 0.7;
+const SMALLER_LAMBDAS: usize = 6;
 
 /// What was chosen.
 #[derive(Debug, Clone)]
@@ -53,7 +57,7 @@ impl Chosen {
         let how = match solution.rank() {
             r if r < wanted => format!("lambda {lambda:.4e} gives {r} of them, so only a refit has that many"),
             _ if wanted == 1 => format!("lambda {lambda:.4e} is the smallest at which one is best"),
-            _ => format!("lambda {lambda:.4e} is the smallest found that gives no more"),
+            _ => format!("lambda {lambda:.4e} gives as many"),
         };
         self.sentence = format!("{}: {how}.", self.choice.sentence().trim_end_matches('.'));
     }
@@ -117,7 +121,21 @@ fn of_rank(
     };
     // The rank that the data supports, no more: the certified gap says what that costs.
     let most = choice.rank.min(options.most());
-    let settings = Settings { max_rank: most, start_rank: None, start: Start::Given(Box::new(start)), ..options.solver.clone() };
+    let mut settings = Settings { max_rank: most, start_rank: None, start: Start::Given(Box::new(start)), ..options.solver.clone() };
+    let mut lambda = lambda;
+    // The search tells columns by their length; the solver also merges those that are alike. Where it keeps fewer than wanted, lambda is too large.
+    for _ in 0..SMALLER_LAMBDAS {
+        let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
+        let unproven = Settings { certificate: Effort { prove: false, ..options.solver.certificate }, ..settings.clone() };
+        let solution = solve(&problem, &unproven, &mut OnPath(observer))?;
+        go_on(observer)?;
+        if solution.rank() >= near.rank() {
+            settings.start = Start::Given(Box::new(solution.factors));
+            break;
+        }
+        lambda *= SMALLER;
+        settings.start = Start::Given(Box::new(near.clone()));
+    }
     let (folds_are, folds) = (parts.how(), folds.len());
     Ok(Chosen { choice, lambda, points: Vec::new(), at: 0, sentence: String::new(), folds_are, folds, settings, near: Some(near) })
 }
