@@ -67,7 +67,7 @@ fn given_matrices_that_never_mix_are_told_of() {
     let write = |name: &str, p: &[f64]| place.write(name, npy_bytes(&[3, 3], p));
     write("absorbing.npy", &[1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.2, 0.3, 0.5]);
     let (told, _) = place.expect(0, &["fit", "absorbing.npy", "--as", "matrix", "--lambda", "0.01", "--out", "absorbing"]);
-    assert!(told.contains("single absorbing states") && told.contains("fates"), "{told}");
+    assert!(told.contains("single absorbing state") && told.contains("fates"), "{told}");
     place.expect(0, &["verify", "absorbing"]);
     write("apart.npy", &[0.5, 0.5, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 1.0]);
     let (_, err) = place.expect(0, &["fit", "apart.npy", "--as", "matrix", "--lambda", "0.01", "--out", "out"]);

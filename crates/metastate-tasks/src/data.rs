@@ -1,7 +1,7 @@
 //! From the inputs to a chain, the same way for `fit`, `verify` and `--resume`.
 
-use metastate::chain::{StationaryOptions, stationary_law};
 use metastate::fit::Parts;
+use metastate::kinetics::Classes;
 use metastate::{Chain, Connected, Estimate, Given, RowWeights, WeightsBy};
 use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
 use metastate_report::FileRecord;
@@ -90,7 +90,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
             };
             let chain = made.map_err(|e| absorbed(e, stationary))?;
             let mut hints = ingested.hints;
-            hints.extend(several_laws(&chain, stationary));
+            hints.extend(weights_of_parts(&chain, stationary));
             Ok(Dataset {
                 data: metastate::Data::from_matrix(chain),
                 coordinates: None,
@@ -116,18 +116,21 @@ fn absorbed(e: metastate::Error, stationary: bool) -> CliError {
     }
 }
 
-/// Up to this number of states closed classes are counted once more, for a sentence.
-const MOST_STATES_COUNTED: usize = 2000;
-
-/// What a user must know of a matrix that has several stationary laws.
-fn several_laws(chain: &Chain, stationary: bool) -> Option<String> {
-    if !stationary || chain.states() > MOST_STATES_COUNTED {
-        return None;
+/// What a user must know of the weights where the matrix has no stationary law of its own for all its states.
+fn weights_of_parts(chain: &Chain, stationary: bool) -> Option<String> {
+    let classes = Classes::of(chain.p());
+    let closed = classes.closed_by_size().len();
+    match classes.transient_states() {
+        _ if !stationary => None,
+        0 if closed > 1 => Some(format!(
+            "the matrix has {closed} closed classes and so several stationary laws; the weights are those that an even start leads to, and --weights gives others"
+        )),
+        0 => None,
+        _ => Some(
+            "some states are left for good and have no stationary share, so every state weighs the same; --weights gives other weights"
+                .to_owned(),
+        ),
     }
-    let classes = stationary_law(chain.p(), &StationaryOptions::default()).closed_classes;
-    (classes > 1).then(|| {
-        format!("the matrix has {classes} closed classes and so several stationary laws; the weights are those that an even start leads to, and --weights gives others")
-    })
 }
 
 /// Which states are kept.

@@ -90,10 +90,6 @@ const OWN: &[(&str, &str)] = &[
         "E-CLI-PROGRAM",
         "metastate reproduce hands over to the program metastate-reproduce, which holds the paper's experiments. It must lie beside metastate or on the PATH; in the source tree, cargo build --release -p metastate-lab makes it.",
     ),
-    (
-        "E-CLI-TIME",
-        "--time-limit binds the whole run. Where lambda is given, the best answer so far is written; while rank and lambda are still being chosen there is none yet. Give more time, or --lambda-ratio.",
-    ),
     ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
     ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),
     (

@@ -24,7 +24,7 @@ options! {
         /// The same cost as a share of lambda_max, the value above which a single meta-state is best. Shares between 0.9 (few meta-states) and 0.01
         /// (many) are usual.
         lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
-        /// Exactly this many meta-states, without a search for their number: lambda is the smallest at which no further one pays, and the prior of the refit is still
+        /// Exactly this many meta-states, without a search for their number: lambda is searched for so that the solution has them and is shrunk little, and the prior of the refit is still
         /// chosen on held-out data. Where no lambda gives that many, the refit has them and the result says so.
         rank: Option<usize> = None => |e| e.value("K").bounds(allowed::METASTATES).conflicts("lambda").conflicts("lambda-ratio");
         /// Number of meta-states that the solver starts with; it adds and removes some on its way. Without it, as many as the convex relaxation of the

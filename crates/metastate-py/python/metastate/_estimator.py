@@ -37,8 +37,8 @@ class StateAggregation:
     lambda_ratio : float, optional
         The same cost as a share of lambda_max, the value above which a single meta-state is best.
     rank : int, optional
-        Exactly this many meta-states: their number is not searched for, and lambda is the smallest at which no further one
-        pays.
+        Exactly this many meta-states: their number is not searched for, and lambda is searched for so that the
+        solution has them.
     start_rank, max_rank : int
         Meta-states to start with (by default as many as the relaxation has), and never more than (50 unless given).
     as_in_paper : bool

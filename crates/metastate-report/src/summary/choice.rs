@@ -13,7 +13,7 @@ pub struct ChoiceRecord {
     pub rank: usize,
     /// The rank with the best held-out log-likelihood.
     pub best_rank: usize,
-    /// The smallest lambda found at which no further meta-state pays; with the whole path, the largest of it whose solution has that rank, or the smallest where none has.
+    /// A lambda whose solution has that rank: the smallest found at which no further meta-state pays, or a smaller one where that keeps too few; with the whole path, the largest of it whose solution has that rank, or the smallest where none has.
     pub lambda: f64,
     /// The strength of the prior of the likelihood refit, in transitions a state.
     pub prior: f64,

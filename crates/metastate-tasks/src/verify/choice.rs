@@ -141,7 +141,7 @@ fn wrong_ranks(subject: &Subject, record: &ChoiceRecord, table: &Named, transiti
     }
     let most = subject.fit.max_rank().min(subject.labels.len());
     demand(ranks.iter().all(|r| *r <= most), || format!("more than {most} meta-states, which is the most allowed"))?;
-    for beside in [rank - 1, rank + 1].into_iter().filter(|r| (1..=most).contains(r)) {
+    for beside in [rank.saturating_sub(1), rank.saturating_add(1)].into_iter().filter(|r| (1..=most).contains(r)) {
         demand(ranks.contains(&beside), || format!("rank {beside} was not tried, and the choice rests on it"))?;
     }
     let at_the_limit = ranks[best] == most;

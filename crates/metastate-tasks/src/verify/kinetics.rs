@@ -48,6 +48,10 @@ fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Res
     let s = subject.u().cols();
     demand(saved.chain.rows() == s, "chain: not one row a meta-state")?;
     demand(saved.draws.len() == if subject.data.parts().is_some() { subject.fit.bootstrap } else { 0 }, "draws: not as many as asked for")?;
+    let chain = subject.data.chain();
+    let (gram, _) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), 0);
+    let alike = least_correlation(&gram) <= INDEPENDENT || !Classes::of(chain.p()).connected();
+    demand(told.told_apart || alike, "told_apart: the memberships can be told apart")?;
     demand(told.told_apart || !told.carries, "carries: meta-states that cannot be told apart carry no times")?;
     demand(told.reversible == subject.fit.reversible, "reversible: another option")?;
     demand(told.lag == subject.result.summary.lag(), "lag: another one")?;
@@ -78,6 +82,13 @@ fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Res
 /// Whether the columns of U are far enough from each other for the projection to be one matrix only: `U^T D U` has no eigenvalue near zero.
 fn independent(gram: &Mat) -> bool {
     small::symmetric_eigen(gram).is_some_and(|(values, _)| values.first() > values.last().map(|v| v * INDEPENDENT).as_ref())
+}
+
+/// The smallest eigenvalue of the correlations `g_jk / sqrt(g_jj g_kk)`: near zero where some memberships follow from others.
+fn least_correlation(gram: &Mat) -> f64 {
+    let scale = |j: usize| 1.0 / gram[(j, j)].max(f64::MIN_POSITIVE).sqrt();
+    let correlations = Mat::from_fn(gram.rows(), gram.cols(), |j, k| gram[(j, k)] * scale(j) * scale(k));
+    small::symmetric_eigen(&correlations).and_then(|(values, _)| values.first().copied()).unwrap_or(0.0)
 }
 
 /// The matrices against the data.

@@ -99,7 +99,7 @@ pub(super) fn choose(
     }
 }
 
-/// The smallest lambda at which no further meta-state pays.
+/// The smallest lambda at which no further meta-state pays, or a smaller one where the solver then keeps too few.
 fn of_rank(
     data: &Data,
     options: &FitOptions,
@@ -111,7 +111,7 @@ fn of_rank(
     let (chain, parts) = (data.chain(), parts(data, lambda_max)?);
     let near = SpectralFits::new(parts.counts().clone(), options.seed)?.near(choice.rank)?;
     go_on(observer)?;
-    let (lambda, start) = match near.rank() {
+    let (mut lambda, start) = match near.rank() {
         1 => (lambda_max, near.clone()),
         _ => {
             let found =
@@ -122,9 +122,8 @@ fn of_rank(
     // The rank that the data supports, no more: the certified gap says what that costs.
     let most = choice.rank.min(options.most());
     let mut settings = Settings { max_rank: most, start_rank: None, start: Start::Given(Box::new(start)), ..options.solver.clone() };
-    let mut lambda = lambda;
     // The search tells columns by their length; the solver also merges those that are alike. Where it keeps fewer than wanted, lambda is too large.
-    for _ in 0..SMALLER_LAMBDAS {
+    for _ in 0..if near.rank() > 1 { SMALLER_LAMBDAS } else { 0 } {
         let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
         let unproven = Settings { certificate: Effort { prove: false, ..options.solver.certificate }, ..settings.clone() };
         let solution = solve(&problem, &unproven, &mut OnPath(observer))?;

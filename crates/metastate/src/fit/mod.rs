@@ -2,7 +2,7 @@
 //!
 //! 1. `lambda_max`, above which one meta-state is best.
 //! 2. The rank and the prior, on transitions that were held out (or the rank as given): `choose`.
-//! 3. lambda, the smallest at which no further meta-state pays (or the largest on the whole path whose solution has that rank).
+//! 3. lambda, the smallest found at which no further meta-state pays, or a smaller one where that keeps too few (on the whole path, the largest whose solution has that rank).
 //! 4. The penalised problem at that lambda, solved and proven.
 //! 5. The same rank once more without the penalty, by likelihood: `refit`; with intervals where they are asked for.
 //! 6. The one zone of each state, and what flows between zones.

@@ -6,7 +6,7 @@ use crate::solve::{Redundancy, Settings, Solver, Start, StopRule};
 /// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states are worth their place.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Lambda {
-    /// The smallest at which no more meta-states pay than were chosen or given; with the whole path, the largest on it that gives as many.
+    /// The smallest found at which no more meta-states pay than were chosen or given, or a smaller one where that keeps too few; with the whole path, the largest on it that gives as many.
     #[default]
     Chosen,
     /// This value.

@@ -76,7 +76,11 @@ impl Classes {
         }
         let (closed, transient) = (self.closed_by_size(), self.transient_states());
         let mut text = match closed.len() {
-            1 => format!("the states are not all connected: one class of {} states is never left again", self.sizes[closed[0] as usize]),
+            1 => format!(
+                "the states are not all connected: one class ({} of {} states) is never left again",
+                self.sizes[closed[0] as usize],
+                self.class_of.len()
+            ),
             n => {
                 let sizes: Vec<String> = closed.iter().take(5).map(|&c| self.sizes[c as usize].to_string()).collect();
                 let more = if n > 5 { ", ..." } else { "" };
@@ -87,7 +91,10 @@ impl Classes {
             }
         };
         if self.absorbing_states() > 0 {
-            text += &format!("; {} of the classes are single absorbing states", self.absorbing_states());
+            text += &match self.absorbing_states() {
+                1 => "; one of them is a single absorbing state".to_owned(),
+                n => format!("; {n} of them are single absorbing states"),
+            };
         }
         if transient > 0 {
             text += &format!("; {transient} states are left for good sooner or later and have fates instead of stationary shares");

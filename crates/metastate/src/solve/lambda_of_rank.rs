@@ -7,7 +7,7 @@
 
 use super::grow::{self, AscentSearch};
 use super::kkt::{Products, multiplier_and_errors};
-use super::local::{Fast, LocalSolver};
+use super::local::{Fast, descend};
 use super::problem::{Factors, Problem};
 use crate::error::{Error, Result};
 use crate::linalg::{Operator, thin};
@@ -24,7 +24,6 @@ const BOLD: i32 = 2;
 const NEAR: f64 = 1.2;
 /// Sweeps at one lambda, at most, and the share that five of them lower F by when that is enough.
 const SWEEPS: usize = 60;
-const WINDOW: usize = 5;
 const ENOUGH: f64 = 1e-6;
 /// A column shorter than this share of the longest has vanished.
 const VANISHED: f64 = 1e-3;
@@ -40,11 +39,9 @@ pub struct LambdaOfRank {
     pub lambda: f64,
     /// The point there: a good start.
     pub factors: Factors,
-    /// Whether no further column pays there; otherwise columns vanish before that, and this is the largest lambda tried that keeps them all.
-    pub closed: bool,
 }
 
-/// The lambda for the rank of the start, which should be near a solution without penalty. `go_on` is asked after every sweep and may end the search with an error.
+/// The lambda for the rank of the start (where columns vanish before no further one pays, the largest tried that keeps them all). The start should be near a solution without penalty. `go_on` is asked after every sweep and may end the search with an error.
 pub fn lambda_of_rank(
     p: &dyn Operator,
     weights: &[f64],
@@ -54,13 +51,15 @@ pub fn lambda_of_rank(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<LambdaOfRank> {
     let mut lambda = FIRST * lambda_max;
-    let mut found = LambdaOfRank { lambda, factors: start.clone(), closed: false };
+    let mut found = LambdaOfRank { lambda, factors: start.clone() };
     // Here a column vanished.
     let mut too_large = lambda_max;
     for round in 0..ROUNDS {
         let problem = Problem::new(p, weights, lambda)?;
         let mut x = found.factors.clone();
-        settle(&problem, &mut x, go_on)?;
+        if !descend(&mut Fast::new(MEMORY), &problem, &mut x, ENOUGH, SWEEPS, go_on) {
+            return Err(Error::Interrupted);
+        }
         if columns(&x) < start.rank() {
             too_large = lambda;
         } else {
@@ -69,7 +68,7 @@ pub fn lambda_of_rank(
                 AscentSearch { starts: STARTS, steps: grow::STEPS_TO_GROW, seed: seed.wrapping_add(round as u64), thorough: false };
             let (support, _) = grow::ascend(&problem, &x, &mu, &search, f64::INFINITY);
             let closed = support <= 1.0 + CLOSE;
-            found = LambdaOfRank { lambda: lambda * if closed { support.max(1.0) } else { 1.0 }, factors: x, closed };
+            found = LambdaOfRank { lambda: lambda * if closed { support.max(1.0) } else { 1.0 }, factors: x };
             lambda *= if support < NEAR { support.max(1.0).powi(BOLD) } else { support };
             if closed {
                 return Ok(found);
@@ -83,24 +82,6 @@ pub fn lambda_of_rank(
         }
     }
     Ok(found)
-}
-
-/// Sweeps at fixed rank until they gain little.
-fn settle(problem: &Problem, x: &mut Factors, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
-    let mut solver = Fast::new(MEMORY);
-    let mut values: Vec<f64> = Vec::new();
-    while values.len() < SWEEPS {
-        values.push(solver.sweep(problem, x).value);
-        let n = values.len();
-        if n > WINDOW && values[n - 1 - WINDOW] - values[n - 1] <= ENOUGH * values[n - 1] {
-            break;
-        }
-        if !go_on() {
-            return Err(Error::Interrupted);
-        }
-    }
-    solver.settle(x);
-    Ok(())
 }
 
 /// Columns that have not vanished.

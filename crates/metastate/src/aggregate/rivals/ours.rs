@@ -3,7 +3,7 @@
 use super::{RivalSettings, Training};
 use crate::error::{Error, Result};
 use crate::linalg::thin;
-use crate::solve::local::{Fast, LocalSolver};
+use crate::solve::local::{Fast, descend};
 use crate::solve::refit::{Starts, least_squares, likelihood_best_start};
 use crate::solve::{Factors, Problem, start};
 
@@ -22,16 +22,7 @@ fn problem<'a>(training: &'a Training, settings: &RivalSettings) -> Result<Probl
 pub fn penalised(training: &Training, settings: &RivalSettings) -> Result<Factors> {
     let problem = problem(training, settings)?;
     let mut x = spectral_start(&problem, settings)?;
-    let mut solver = Fast::new(MEMORY);
-    let mut values: Vec<f64> = Vec::new();
-    while values.len() < SWEEPS {
-        values.push(solver.sweep(&problem, &mut x).value);
-        let n = values.len();
-        if n > 5 && values[n - 6] - values[n - 1] <= TOLERANCE * values[n - 1] {
-            break;
-        }
-    }
-    solver.settle(&mut x);
+    descend(&mut Fast::new(MEMORY), &problem, &mut x, TOLERANCE, SWEEPS, &mut || true);
     Ok(x)
 }
 

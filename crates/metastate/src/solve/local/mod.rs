@@ -37,3 +37,29 @@ pub trait LocalSolver: Send {
     /// Ends a local solve: leaves the best point since the last restart in `x`. Nothing to do where F never rises.
     fn settle(&mut self, _x: &mut Factors) {}
 }
+
+/// Sweeps over which progress is judged by [`descend`].
+const WINDOW: usize = 5;
+
+/// Sweeps until five of them lower F by less than the share `tolerance`, or `most` were made, or `go_on` says no; whether it never did.
+pub(crate) fn descend(
+    solver: &mut dyn LocalSolver,
+    problem: &Problem,
+    x: &mut Factors,
+    tolerance: f64,
+    most: usize,
+    go_on: &mut dyn FnMut() -> bool,
+) -> bool {
+    let mut values: Vec<f64> = Vec::new();
+    let mut goes_on = true;
+    while goes_on && values.len() < most {
+        values.push(solver.sweep(problem, x).value);
+        let n = values.len();
+        if n > WINDOW && values[n - 1 - WINDOW] - values[n - 1] <= tolerance * values[n - 1] {
+            break;
+        }
+        goes_on = go_on();
+    }
+    solver.settle(x);
+    goes_on
+}

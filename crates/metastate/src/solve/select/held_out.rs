@@ -39,7 +39,7 @@ pub struct Attempt {
     pub rank: usize,
     /// Transitions that the prior adds to every state.
     pub prior: f64,
-    /// Whether this was a first look, with few passes on two folds: good enough far from the best rank.
+    /// Whether two folds were enough: after few passes far from the best rank, or with care where it was clearly behind.
     pub first_look: bool,
     /// The scores.
     pub held_out: HeldOut,
