@@ -1,13 +1,16 @@
 //! From the command to the work.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
 pub use metastate_options::Common;
 use metastate_options::{
-    AssignCommand, CompareCommand, CompletionsArgs, CountCommand, ExplainArgs, FitCommand, Given, RunArgs, SimulateWhat, VerifyArgs,
+    AssignCommand, CompareCommand, CompletionsArgs, CountCommand, ExplainArgs, FitCommand, Given, ManArgs, RunArgs, SimulateWhat,
+    VerifyArgs,
 };
+use metastate_report::folder::{Draft, check_free};
 use metastate_tasks::error::{CliError, FAILED, Result};
 use metastate_tasks::progress::Reporter;
 use metastate_tasks::stop::Stopper;
@@ -124,6 +127,7 @@ pub fn run(given: &Given) -> Result<ExitCode> {
         }
         "explain" => print_line(&explain::explain(given.checked::<ExplainArgs>()?.code.as_deref())?)?,
         "completions" => completions(&given.checked()?)?,
+        "man" => manual(&given.checked::<ManArgs>()?.folder)?,
         other => return Err(CliError::failed("E-CLI-ARGUMENT", format!("nothing is known of the command {other}"))),
     }
     Ok(ExitCode::SUCCESS)
@@ -139,6 +143,23 @@ fn completions(asked: &CompletionsArgs) -> Result<()> {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut parse::program(), "metastate", &mut bytes);
     print_bytes(&bytes)
+}
+
+/// One page a command, from the parser itself.
+fn manual(folder: &Path) -> Result<()> {
+    check_free(folder, false)?;
+    let draft = Draft::begin(folder)?;
+    let mut program = parse::program().disable_help_subcommand(true);
+    program.build();
+    let mut waiting = vec![program];
+    while let Some(command) = waiting.pop() {
+        waiting.extend(command.get_subcommands().cloned());
+        let page = clap_mangen::Man::new(command);
+        let mut bytes = Vec::new();
+        page.render(&mut bytes).map_err(|e| CliError::write(folder, e))?;
+        draft.file(&page.get_filename(), &bytes)?;
+    }
+    Ok(draft.finish(false)?)
 }
 
 /// What was typed, so that a shell understands it again.

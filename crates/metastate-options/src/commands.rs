@@ -137,6 +137,7 @@ fn all() -> Vec<Command> {
         Command::new("demo", "The two-minute tour: simulates a city, finds its zones, writes a result folder", DEMO).with::<DemoArgs>(),
         Command::new("explain", "What an error code means and what to do", EXPLAIN).with::<ExplainArgs>(),
         Command::new("completions", "Completions for a shell, on standard output", COMPLETIONS).with::<CompletionsArgs>(),
+        Command::new("man", "The manual pages of all commands, for man, into a folder", MAN).with::<ManArgs>(),
     ]
 }
 
@@ -215,3 +216,6 @@ const EXPLAIN: &str = "Examples:
 
 const COMPLETIONS: &str = "Example:
   metastate completions bash > ~/.local/share/bash-completion/completions/metastate";
+
+const MAN: &str = "Example:
+  metastate man ~/.local/share/man/metastate/man1 && man -M ~/.local/share/man/metastate metastate-fit";

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import metastate as ms
 
 ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs" / "guide"
 NOTEBOOKS = sorted((ROOT / "examples" / "python").glob("*.ipynb"))
 
 
@@ -31,11 +33,30 @@ def test_every_public_function_has_an_example():
     assert ">>>" in ms.StateAggregation.__doc__ and ">>>" in ms.Result.__doc__
 
 
-def test_readme():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        subprocess.run([sys.executable, "-c", block], check=True, timeout=120)
+def python_blocks(document):
+    return re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "document", [p for p in [ROOT / "README.md", *sorted((GUIDE / "src").glob("*.md"))] if python_blocks(p)], ids=lambda p: p.stem
+)
+def test_documents(document, tmp_path):
+    """README and guide; the shell's blocks are executed by the tests of the command."""
+    shutil.copytree(GUIDE / "data", tmp_path / "data")
+    for block in python_blocks(document):
+        subprocess.run([sys.executable, "-c", block], check=True, timeout=120, cwd=tmp_path)
+
+
+def test_readme_and_guide_have_python():
+    assert python_blocks(ROOT / "README.md") and python_blocks(GUIDE / "src" / "protein.md")
+
+
+def test_the_data_of_the_guide_are_what_their_script_makes(tmp_path):
+    subprocess.run([sys.executable, GUIDE / "data" / "make.py", tmp_path], check=True)
+    made = sorted(p.name for p in tmp_path.iterdir())
+    assert made == sorted(p.name for p in (GUIDE / "data").iterdir() if p.suffix in {".csv", ".txt"})
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (GUIDE / "data" / name).read_bytes(), name
 
 
 def told_by(path, folder):

@@ -24,6 +24,8 @@ const BAR_SHARE: f64 = 0.6;
 const WIDEST_BAR: f64 = 40.0;
 /// From the right edge of the sheet to the name of the second axis.
 const NAME_FROM_RIGHT: f64 = 14.0;
+/// From the right end of the legend to its mark.
+const LEGEND_MARK: f64 = 52.0;
 /// Half the width of the strokes at the ends of an interval.
 const HALF_STROKE: f64 = 4.0;
 
@@ -125,7 +127,7 @@ impl Chart<'_> {
         let sx = Scale::new(self.points.iter().map(|p| p.0), self.x.log, x0, x1, room)?;
         let ends = self.points.iter().flat_map(|p| [p.1 - p.2, p.1 + p.2]).chain(self.spans.iter().flat_map(|p| [p.1, p.2]));
         let sy = Scale::new(ends, self.y.log, y0, y1, ROOM_ABOVE)?;
-        let mut out = SHEET.begin(self.title);
+        let mut out = SHEET.begin(self.title, &self.words());
         SHEET.axes(&mut out, (&sx, &sy), self.x.name, self.y.name);
         self.draw_steps(&mut out, &sx);
         if self.line {
@@ -133,7 +135,42 @@ impl Chart<'_> {
         }
         self.draw_points(&mut out, &sx, &sy);
         self.draw_spans(&mut out, &sx, &sy);
+        self.draw_legend(&mut out);
         Some(out + "</svg>\n")
+    }
+
+    /// What is shown, for those who do not see it.
+    fn words(&self) -> String {
+        let scale = |axis: &Axis| if axis.log { format!("{} (logarithmic)", axis.name) } else { axis.name.to_owned() };
+        let shown: Vec<&(f64, f64, f64)> = self.points.iter().filter(|p| self.usable(p)).collect();
+        let mut words =
+            format!("{} against {}, {} {}", scale(&self.y), scale(&self.x), shown.len(), if self.line { "points" } else { "bars" });
+        let (low, high) = shown.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), p| (a.min(p.1), b.max(p.1)));
+        if low <= high {
+            let _ = write!(words, " from {} to {}", tick(low), tick(high));
+        }
+        if let Some((name, _)) = self.steps {
+            let _ = write!(words, "; {name} as steps, on the axis at the right");
+        }
+        if let Some(p) = self.marked.and_then(|k| self.points.get(k)).filter(|p| self.usable(p)) {
+            let _ = write!(words, "; chosen: {} {}", self.x.name, tick(p.0));
+        }
+        if !self.spans.is_empty() {
+            words += "; upright strokes are intervals";
+        }
+        words + "."
+    }
+
+    /// Names of what the axes do not name: at the right end of the line of the title.
+    fn draw_legend(&self, out: &mut String) {
+        let right = SHEET.area().x1;
+        if self.marked.is_some() {
+            let _ = writeln!(
+                out,
+                "<circle cx=\"{:.1}\" cy=\"16\" r=\"5\" fill=\"{MARKED}\"/><text x=\"{right}\" y=\"20\" text-anchor=\"end\">chosen</text>",
+                right - LEGEND_MARK
+            );
+        }
     }
 
     /// Whether a point has a place on these axes.
@@ -239,6 +276,8 @@ mod tests {
         for log in [false, true] {
             let svg = chart(&[(1.0, 3.0, 0.5), (10.0, 0.02, 0.0), (100.0, f64::NAN, 0.0), (1000.0, 0.0, 0.0)], log).unwrap();
             assert!(!svg.contains("NaN") && !svg.contains("inf") && svg.contains("a &lt;b&gt;"), "{svg}");
+            assert!(svg.contains("rank as steps") && svg.contains("; chosen: x 1; upright strokes are intervals."), "{svg}");
+            assert!(svg.contains(">chosen</text>") && svg.contains("<desc>y"), "{svg}");
         }
         assert!(chart(&[], true).is_none());
         assert!(chart(&[(1.0, 1.0, 0.0)], true).is_some());

@@ -56,7 +56,8 @@ impl Figure {
         };
         let sx = Scale::new(places().map(|p| p.0), true, x0, x1, ROOM_BESIDE)?;
         let sy = Scale::new(places().map(|p| p.1), true, y0, y1, ROOM_ABOVE)?;
-        let mut out = SHEET.begin(&self.title);
+        let names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
+        let mut out = SHEET.begin(&self.title, &format!("{} against {}, both on logarithmic axes: {}.", self.y, self.x, names.join(", ")));
         SHEET.axes(&mut out, (&sx, &sy), &self.x, &self.y);
         for (k, series) in self.series.iter().enumerate() {
             series.draw(&mut out, &sx, &sy, k);

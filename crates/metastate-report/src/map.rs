@@ -31,6 +31,11 @@ const BAR_MORE: f64 = 240.0;
 const BAR_TEXT: f64 = 14.0;
 const BAR_GAP: f64 = 6.0;
 
+/// The legend of a map: zones in a row, from row to row, and from the map to the first.
+const LEGEND_COLUMNS: usize = 8;
+const LEGEND_ROW: f64 = 18.0;
+const LEGEND_GAP: f64 = 8.0;
+
 /// A text inside SVG.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -53,12 +58,15 @@ pub fn zone_map(title: &str, zones: &[Vec<Polygon>], side: f64, within: f64) -> 
     let narrow = ((south + north) as f64 / 2.0 * side).to_radians().cos().abs().max(NARROWEST);
     let scale = WIDTH / ((east - west) as f64 * narrow);
     let height = ((north - south) as f64 * scale).min(TALLEST * WIDTH);
+    let below = legend_height(zones.len());
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {:.0}\" width=\"{WIDTH:.0}\" height=\"{:.0}\" role=\"img\">\n<title>{}</title>\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {0:.0}\" width=\"{WIDTH:.0}\" height=\"{0:.0}\" role=\"img\">\n<title>{1}</title>\n\
+         <desc>Map, north is up: {2} zones made of square cells of {side} degrees, each zone in its colour; colours come again after {3} zones.</desc>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        height + TITLE,
-        height + TITLE,
-        escaped(title)
+        height + TITLE + below,
+        escaped(title),
+        zones.len(),
+        COLOURS.len()
     );
     for (z, polygons) in zones.iter().enumerate() {
         let mut path = String::new();
@@ -82,7 +90,29 @@ pub fn zone_map(title: &str, zones: &[Vec<Polygon>], side: f64, within: f64) -> 
         "<rect width=\"100%\" height=\"28\" fill=\"#fff\"/><text x=\"8\" y=\"20\" font-family=\"sans-serif\" font-size=\"15\">{}</text>",
         escaped(title)
     );
+    legend(&mut out, zones.len(), height + TITLE);
     out + "</svg>\n"
+}
+
+fn legend_height(zones: usize) -> f64 {
+    LEGEND_ROW * zones.div_ceil(LEGEND_COLUMNS) as f64 + if zones > 0 { LEGEND_GAP } else { 0.0 }
+}
+
+/// Below the map, on white: which colour is which zone.
+fn legend(out: &mut String, zones: usize, top: f64) {
+    let _ = writeln!(out, "<rect y=\"{top:.1}\" width=\"100%\" height=\"{:.1}\" fill=\"#fff\"/>", legend_height(zones));
+    for z in 0..zones {
+        let x = 8.0 + (z % LEGEND_COLUMNS) as f64 * (WIDTH - 16.0) / LEGEND_COLUMNS as f64;
+        let y = top + LEGEND_GAP + LEGEND_ROW * (z / LEGEND_COLUMNS) as f64;
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"11\" height=\"11\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\" font-family=\"sans-serif\" font-size=\"12\">zone {}</text>",
+            COLOURS[z % COLOURS.len()],
+            x + 15.0,
+            y + 10.0,
+            z + 1
+        );
+    }
 }
 
 /// Horizontal bars from the smallest value on, the best one on top where `bars` are sorted so; strong where ours.
@@ -93,8 +123,9 @@ pub fn bar_chart(title: &str, bars: &[(String, f64, bool)]) -> String {
     let height = BARS_TOP + BAR_GAP + BAR_STEP * bars.len() as f64;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" width=\"{WIDTH:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n\
-         <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"8\" y=\"20\" font-size=\"15\">{0}</text>\n",
-        escaped(title)
+         <title>{0}</title>\n<desc>Bars, one a method, those of this package in blue: {1}.</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"8\" y=\"20\" font-size=\"15\">{0}</text>\n",
+        escaped(title),
+        escaped(&bars.iter().map(|(name, value, _)| format!("{name} {value:.4}")).collect::<Vec<_>>().join(", "))
     );
     for (k, (name, value, ours)) in bars.iter().enumerate() {
         let y = BARS_TOP + BAR_STEP * k as f64;
@@ -122,6 +153,7 @@ mod tests {
         let zones = vec![outline([(0, 0), (1, 0)]), outline([(0, 1)])];
         let map = zone_map("a < b & \"c\"", &zones, 0.001, 0.0);
         assert_eq!(map.matches("<path ").count(), 2);
+        assert!(map.contains("<desc>Map, north is up: 2 zones") && map.contains(">zone 2</text>"), "{map}");
         assert!(map.contains("a &lt; b &amp; &quot;c&quot;") && map.ends_with("</svg>\n"));
         assert!(zone_map("empty", &[], 0.001, 0.0).ends_with("</svg>\n"));
         let chart = bar_chart("scores", &[("ours".into(), -6.5, true), ("<rival>".into(), f64::NAN, false)]);

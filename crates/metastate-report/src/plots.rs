@@ -101,9 +101,13 @@ fn matrices(heat: &Heat) -> String {
     let unit = side / n.max(1) as f64;
     let most = f64::from(heat.counted.iter().copied().fold(f32::MIN_POSITIVE, f32::max));
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 340\" width=\"640\" height=\"340\" font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>{}</title>\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 370\" width=\"640\" height=\"370\" font-family=\"sans-serif\" font-size=\"13\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        escaped("Shares of all moves, counted and by the model")
+        escaped("Shares of all moves, counted and by the model"),
+        escaped(&format!(
+            "Two square heat maps of {n} by {n} groups of states in the order of their meta-states, counted at the left and by the model at the right. Rows are left, columns are entered; \
+             the darker, the more moves, on a logarithmic scale of {DECADES} decades."
+        ))
     );
     for (x0, name, values) in [(MATRIX_LEFT[0], "counted", &heat.counted), (MATRIX_LEFT[1], "model", &heat.model)] {
         let _ = writeln!(out, "<text x=\"{x0}\" y=\"22\">{name}</text>");
@@ -119,5 +123,22 @@ fn matrices(heat: &Heat) -> String {
         }
         let _ = writeln!(out, "<rect x=\"{x0}\" y=\"{MATRIX_TOP}\" width=\"{side}\" height=\"{side}\" fill=\"none\" stroke=\"#333\"/>");
     }
+    matrix_legend(&mut out);
     out + "</svg>\n"
+}
+
+/// What rows, columns and colours mean.
+fn matrix_legend(out: &mut String) {
+    let y = MATRIX_TOP + MATRIX_SIDE + 14.0;
+    let _ = writeln!(out, "<text x=\"{}\" y=\"{:.0}\">rows: from, columns: to, by meta-state</text>", MATRIX_LEFT[0], y + 12.0);
+    let _ = writeln!(out, "<text x=\"{}\" y=\"{:.0}\">share of the largest</text>", MATRIX_LEFT[1], y + 12.0);
+    for k in 0..=DECADES as i32 {
+        let (x, depth) = (MATRIX_LEFT[1] + 130.0 + 28.0 * f64::from(k), 1.0 - f64::from(k) / DECADES);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"28\" height=\"10\" fill=\"#08306b\" fill-opacity=\"{depth:.2}\" stroke=\"#ccc\" stroke-width=\".5\"/><text x=\"{:.0}\" y=\"{:.0}\" font-size=\"9\" text-anchor=\"middle\">1e-{k}</text>",
+            x + 14.0,
+            y + 20.0
+        );
+    }
 }

@@ -44,13 +44,14 @@ impl Sheet {
         Area { x0: self.left, x1: self.width - self.right, y0: self.height - self.bottom, y1: self.top }
     }
 
-    /// The beginning of the file, the white ground and the title.
-    pub(crate) fn begin(&self, title: &str) -> String {
+    /// The beginning of the file, what it shows in words, the white ground and the title.
+    pub(crate) fn begin(&self, title: &str, words: &str) -> String {
         let Sheet { width, height, left, .. } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n\
-             <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"{left}\" y=\"20\" font-size=\"14\">{0}</text>\n",
-            escaped(title)
+             <title>{0}</title>\n<desc>{1}</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text x=\"{left}\" y=\"20\" font-size=\"14\">{0}</text>\n",
+            escaped(title),
+            escaped(words)
         )
     }
 

@@ -31,15 +31,19 @@ pub struct Tour {
 impl Tour {
     /// For people.
     pub fn describe(&self) -> String {
+        let page = Path::new(&self.out).join("report.html");
+        let page = std::path::absolute(&page).unwrap_or(page);
+        let open = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
         format!(
-            "{}\n\n{} zones were planted in {} cells; {} meta-states were found.\nMatch with the planted zones (adjusted Rand index): {:.3}\n\nThe same by hand:\n  {}\nRecheck it:\n  metastate verify {}",
+            "{}\n\n{} zones were planted in {} cells; {} meta-states were found.\nMatch with the planted zones (adjusted Rand index): {:.3}\n\nThe same by hand:\n  {}\nRecheck it:\n  metastate verify {}\nLook at it, in any browser and without a network:\n  {open} {}",
             fit::describe(&self.summary, Path::new(&self.out)),
             self.zones_planted,
             self.cells,
             self.zones_found,
             self.adjusted_rand_index,
             self.summary.command,
-            self.out
+            self.out,
+            page.display()
         )
     }
 }

@@ -98,11 +98,30 @@ const OWN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The explanation of a code, or the list of all.
-pub fn explain(code: Option<&str>) -> Result<String> {
+/// All codes with what to do, in the order of the alphabet.
+fn all() -> Vec<(&'static str, &'static str)> {
     let mut all: Vec<(&str, &str)> = OWN.to_vec();
     all.extend(metastate_ingest::codes().iter().map(|c| (c.code, c.text)));
     all.sort_unstable();
+    all
+}
+
+/// `docs/reference/errors.md`; a test holds the file against it.
+pub fn reference() -> String {
+    let mut out = String::from(
+        "# All errors\n\nMade from the catalogue behind `metastate explain`; do not edit. An error is told as one sentence with its code, where it was met and what to try; in Python it is a `ValueError`\n\
+         (or another of Python's own kinds) with the same sentence. Exit codes: 0 done, 2 bad arguments or bad input (nothing written), 1 anything else, 130 interrupted (checkpoint kept).\n\n\
+         | code | what it means and what to do |\n|---|---|\n",
+    );
+    for (code, text) in all() {
+        out += &format!("| `{code}` | {} |\n", text.replace('|', "\\|").replace('\n', " "));
+    }
+    out
+}
+
+/// The explanation of a code, or the list of all.
+pub fn explain(code: Option<&str>) -> Result<String> {
+    let all = all();
     let Some(code) = code else {
         return Ok(all.iter().map(|(code, _)| *code).collect::<Vec<_>>().join("\n"));
     };

@@ -39,6 +39,14 @@ options! {
 }
 
 options! {
+    /// Where the manual goes.
+    ManArgs, None, free, {
+        /// The folder to write, one page a command.
+        folder: PathBuf = PathBuf::new() => |e| e.value("DIR").positional().required();
+    }
+}
+
+options! {
     /// For which shell.
     CompletionsArgs, None, free, {
         /// The shell.

@@ -10,7 +10,7 @@ mod results;
 mod simulate;
 mod values;
 
-pub use common::{Common, CompletionsArgs, DemoArgs, ExplainArgs, ShellKind};
+pub use common::{Common, CompletionsArgs, DemoArgs, ExplainArgs, ManArgs, ShellKind};
 pub use compare::{AssignArgs, AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
 pub use fit::{ConnectedKind, FitArgs, FitCommand, MAX_RANK, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
 pub use forecast::{ForecastArgs, ModelKind};

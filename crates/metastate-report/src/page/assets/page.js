@@ -126,8 +126,10 @@
     text(t, x, y, { anchor = 'start', size = 12, fill = css('--ink'), weight: bold = 400, rotate = 0 } = {}) {
       this.put('text', { x, y, 'text-anchor': anchor, 'font-size': size, 'font-family': 'sans-serif', 'font-weight': bold, fill, transform: rotate ? `rotate(${rotate} ${x} ${y})` : '' }, t);
     }
-    file() {
-      return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.w}" height="${this.h}" viewBox="0 0 ${this.w} ${this.h}"><rect width="100%" height="100%" fill="${css('--card')}"/>${this.out.join('')}</svg>`;
+    file(words) {
+      this.put('title', {}, words);
+      const title = this.out.pop();
+      return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.w}" height="${this.h}" viewBox="0 0 ${this.w} ${this.h}" role="img">${title}<rect width="100%" height="100%" fill="${css('--card')}"/>${this.out.join('')}</svg>`;
     }
   }
 
@@ -210,7 +212,7 @@
       canvas.addEventListener('click', (e) => { const hit = where(e); if (hit && hit.click) hit.click(); });
       canvas.addEventListener('keydown', (e) => { if (e.key === 'Escape') { hideTip(); set({ metastate: null, state: null }); } });
     }
-    const svg = () => { const [w, h] = size(), pen = new FilePen(w, h); draw(pen, w, h); return pen.file(); };
+    const svg = () => { const [w, h] = size(), pen = new FilePen(w, h); draw(pen, w, h); return pen.file(words()); };
     body.tool('SVG', () => save(name + '.svg', new Blob([svg()], { type: 'image/svg+xml' })), 'Download ' + name + ' as SVG');
     body.tool('PNG', () => save(name + '.png', new Blob([bytes(canvas.toDataURL('image/png').split(',')[1])], { type: 'image/png' })), 'Download ' + name + ' as PNG');
     body.tool('CSV', () => save(name + '.csv', new Blob([csvOf(rows())], { type: 'text/csv' })), 'Download the data of ' + name + ' as CSV');
