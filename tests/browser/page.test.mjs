@@ -165,6 +165,7 @@ describe('the page of the toy city', () => {
         if (kind === 'SVG') {
           const fault = await tab.evaluate((t) => new DOMParser().parseFromString(t, 'image/svg+xml').querySelector('parsererror')?.textContent, bytes);
           assert.equal(fault, undefined);
+          assert.match(bytes, /<title>.{10,}<\/title>/, id); // in words, for those who do not see it
         }
       }
       quiet(page, 'city');
