@@ -69,7 +69,8 @@ fn carried(u: &Mat, p: &dyn Operator, steps: usize, classes: &Classes) -> Mat {
 /// The smallest eigenvalue of a Gram matrix whose diagonal is scaled to one; meta-states that are never used do not count.
 fn correlations(gram: &Mat) -> f64 {
     let used: Vec<usize> = (0..gram.rows()).filter(|&j| gram[(j, j)] > 0.0).collect();
-    let scaled = |a: usize, b: usize| gram[(used[a], used[b])] / (gram[(used[a], used[a])] * gram[(used[b], used[b])]).sqrt();
+    // One root at a time: the product of two small numbers may be too small to be told from nothing.
+    let scaled = |a: usize, b: usize| gram[(used[a], used[b])] / gram[(used[a], used[a])].sqrt() / gram[(used[b], used[b])].sqrt();
     let matrix = Mat::from_fn(used.len(), used.len(), scaled);
     small::symmetric_eigen(&matrix).and_then(|(values, _)| values.first().copied()).unwrap_or(0.0)
 }
