@@ -17,8 +17,8 @@ const FURTHER_GAIN: f64 = 1e-3;
 /// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
 const FURTHER_SHARE: f64 = 1e-2;
 
-/// The record and the factors. `limited`: the command had a time limit, which may have ended the refit before it was at rest.
-pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>, limited: bool) {
+/// The record and the factors.
+pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) {
     let summary = &subject.result.summary;
     let kind = match subject.fit.refit_kind() {
         RefitKind::None => {
@@ -39,7 +39,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     let chain = subject.data.chain();
     match told {
         RefitRecord::LeastSquares(told) => least_squares(checks, subject, told, refit),
-        RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit, limited),
+        RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit),
     }
     if let Some(truth) = truth {
         let (found, reported) = (recovery(chain, refit, truth), told.rel_re().unwrap_or(f64::NAN));
@@ -131,7 +131,7 @@ fn rank_one(chain: &Chain) -> Factors {
 }
 
 /// The likelihood with and without the prior; further passes find little to gain.
-fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors, limited: bool) {
+fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors) {
     let Factors { u, v } = refit;
     // What was counted, or for a given matrix its weights times its rows, and the prior in the same unit.
     let Ok((counts, unit)) = subject.data.data.transitions() else {
@@ -157,7 +157,7 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, r
     if !strength.is_finite() {
         return checks.table("refit is at rest", Some("no prior in the record".to_owned()));
     }
-    if limited && !told.converged {
+    if subject.limited && !told.converged {
         return checks.not_checked("refit is at rest", "not converged", "the command had a time limit");
     }
     let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
