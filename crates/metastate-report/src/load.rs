@@ -196,9 +196,9 @@ fn factors(path: &Path, u: Array, v: Array, states: Option<usize>) -> Result<Fac
     Ok(Factors { u, v })
 }
 
-/// The dual point: A, B, left and right a row for each state, as many multipliers, one excess for each pair of vectors, and the share.
+/// The dual point: A, B, left and right a row for each state, as many multipliers, and one excess for each pair of vectors.
 fn load_witness(path: &Path, states: usize) -> Result<Witness> {
-    let [a, b, mu, left, right, excess, share] = arrays(path, ["a", "b", "mu", "left", "right", "excess", "share"])?;
+    let [a, b, mu, left, right, excess] = arrays(path, ["a", "b", "mu", "left", "right", "excess"])?;
     let (a, b, left, right) = (matrix(path, a)?, matrix(path, b)?, matrix(path, left)?, matrix(path, right)?);
     for (name, x, other) in [("a", &a, &b), ("left", &left, &right)] {
         if x.rows() != states || (x.rows(), x.cols()) != (other.rows(), other.cols()) || x.cols() > states + SPARE_COLUMNS {
@@ -213,11 +213,7 @@ fn load_witness(path: &Path, states: usize) -> Result<Witness> {
         }
     }
     let (mu, excess) = (list(path, mu, states)?, list(path, excess, left.cols())?);
-    let share = list(path, share, 1)?[0];
-    if !(share > 0.0 && share <= 1.0) {
-        return Err(damaged(path, format!("holds {share} as `share`, and a share lies between 0 and 1")));
-    }
-    Ok(Witness { a, b, mu, left, right, excess, share })
+    Ok(Witness { a, b, mu, left, right, excess })
 }
 
 /// A list of this length, all numbers finite.

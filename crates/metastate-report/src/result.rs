@@ -96,7 +96,6 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
         Array::matrix("left", &w.left),
         Array::matrix("right", &w.right),
         Array::list("excess", &w.excess),
-        Array::list("share", &[w.share]),
     ];
     put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
     put("states.csv", tables::states(result, &largest.metastate).as_bytes())?;

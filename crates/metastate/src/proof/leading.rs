@@ -50,18 +50,7 @@ impl Leading {
     /// What to take off W so that these singular values are at most 1.
     pub fn clip(&self) -> Clipped {
         let excess = self.values.iter().map(|s| (s - 1.0).max(0.0)).collect();
-        Clipped { left: self.left.clone(), right: self.right.clone(), excess, share: 1.0 }
-    }
-
-    /// The same where the rest of W is known to be at most `rest`. Above 1 the share `s = 1 / rest` of W is taken, and the known singular values are put back to what they were, at most 1:
-    /// what the rest loses enters the value by its square.
-    pub fn clip_with(&self, rest: f64) -> Clipped {
-        if rest <= 1.0 || !rest.is_finite() {
-            return self.clip();
-        }
-        let s = 1.0 / rest;
-        let excess = self.values.iter().map(|sigma| s * sigma - sigma.min(1.0)).collect();
-        Clipped { left: self.left.clone(), right: self.right.clone(), excess, share: s }
+        Clipped { left: self.left.clone(), right: self.right.clone(), excess }
     }
 
     /// The same bases, widened.
@@ -69,11 +58,11 @@ impl Leading {
         Leading::new(w, &beside(&[&self.left, left]), &beside(&[&self.right, right]))
     }
 
-    /// `|| [[C, s E2], [s E1, s R]] || <= || [[ ||C||, s ||E2|| ], [ s ||E1||, s ||R|| ]] ||` with C clipped and `||R|| <= rest`; `rounding` is
+    /// `|| [[C, E2], [E1, R]] || <= || [[ ||C||, ||E2|| ], [ ||E1||, ||R|| ]] ||` with C clipped and `||R|| <= rest`; `rounding` is
     /// added to every block.
-    pub fn norm_with(&self, s: f64, rest: f64, rounding: f64) -> f64 {
+    pub fn norm_with(&self, rest: f64, rounding: f64) -> f64 {
         let top = self.values.first().copied().unwrap_or(0.0).min(1.0);
-        let norm = norm_2x2(top + rounding, s * self.residual_right + rounding, s * self.residual_left + rounding, s * rest + rounding);
+        let norm = norm_2x2(top + rounding, self.residual_right + rounding, self.residual_left + rounding, rest + rounding);
         norm * (1.0 + 10.0 * self.defect)
     }
 }

@@ -67,7 +67,7 @@ impl Method {
     }
 }
 
-/// The dual point behind a bound, for others to check: `W = s (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T`.
+/// The dual point behind a bound, for others to check: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witness {
     /// A (`d x k`).
@@ -80,25 +80,15 @@ pub struct Witness {
     pub left: Mat,
     /// Right singular vectors near and above 1 (`d x m`).
     pub right: Mat,
-    /// What is taken off each of their singular values, after s; zero for those that stay as they are.
+    /// What is taken off each of their singular values; zero for those that are not above 1.
     pub excess: Vec<f64>,
-    /// s: 1, or less where the rest of W stays above 1.
-    pub share: f64,
 }
 
 impl Witness {
     /// The point that gives the bound 0 whatever the data: W = 0 is not of the form above, but its bound needs no point.
     pub fn none(states: usize) -> Self {
         let zeros = || Mat::zeros(states, 1);
-        Witness {
-            a: zeros(),
-            b: zeros(),
-            mu: vec![0.0; states],
-            left: Mat::zeros(states, 0),
-            right: Mat::zeros(states, 0),
-            excess: vec![],
-            share: 1.0,
-        }
+        Witness { a: zeros(), b: zeros(), mu: vec![0.0; states], left: Mat::zeros(states, 0), right: Mat::zeros(states, 0), excess: vec![] }
     }
 
     /// The same as the checker takes it.
@@ -225,8 +215,8 @@ fn bound(w: &DualPoint, enough: f64, effort: &Effort, go_on: &mut dyn FnMut() ->
     if !(lower_bound > 0.0 && lower_bound.is_finite()) {
         return None;
     }
-    let Clipped { left, right, excess, share } = clipped;
+    let Clipped { left, right, excess } = clipped;
     let count = excess.iter().filter(|e| **e > 0.0).count();
-    let witness = Witness { a: w.a.clone(), b: w.b.clone(), mu: w.mu.to_vec(), left, right, excess, share };
+    let witness = Witness { a: w.a.clone(), b: w.b.clone(), mu: w.mu.to_vec(), left, right, excess };
     Some((Proven { lower_bound, norm, clipped: count, method }, witness))
 }

@@ -56,7 +56,7 @@ pub(super) fn clip_and_prove(
 /// What products with W' and its entries may be wrong by: so many units in the last place of the numbers that go into them.
 fn rounding(w: &DualPoint, clipped: &Clipped) -> f64 {
     let terms = w.problem.states() + w.a.cols() + clipped.excess.len() + 64;
-    terms as f64 * f64::EPSILON * (w.size() + clipped.excess.iter().map(|e| e.abs()).sum::<f64>())
+    terms as f64 * f64::EPSILON * (w.size() + clipped.excess.iter().sum::<f64>())
 }
 
 /// (P5)
@@ -79,7 +79,7 @@ fn low_rank(w: &DualPoint) -> Option<(Clipped, f64, Method)> {
     };
     let rest = missed(&f, &left).iter().zip(&missed(&h, &right)).map(|(f, h)| f * h).sum::<f64>() / problem.lambda;
     let clipped = leading.clip();
-    let norm = leading.norm_with(1.0, rest, rounding(w, &clipped));
+    let norm = leading.norm_with(rest, rounding(w, &clipped));
     Some((clipped, norm, Method::LowRank))
 }
 
@@ -145,7 +145,7 @@ fn all_above_one(full: &Mat) -> Option<Clipped> {
     thin::product(full, &right, &mut left);
     left.resize(full.rows(), right.cols());
     thin::for_each_row_mut(&mut left, |_, row| row.iter_mut().zip(&sigma).for_each(|(l, s)| *l /= s));
-    Some(Clipped { left, right, excess: sigma.iter().map(|s| s - 1.0).collect(), share: 1.0 })
+    Some(Clipped { left, right, excess: sigma.iter().map(|s| s - 1.0).collect() })
 }
 
 /// The smallest tried rho for which `rho^2 I - W^T W` has a Cholesky factor, with the rounding of the test added.
@@ -193,8 +193,8 @@ fn largest_eigenvalue(square: &Mat) -> f64 {
 fn large(w: &DualPoint, effort: &Effort, go_on: &mut dyn FnMut() -> bool) -> Option<(Clipped, f64, Method)> {
     let leading = explore(w, effort)?;
     let (rest, failure_probability) = lanczos_norm(w, &leading, effort, go_on);
-    let clipped = leading.clip_with(rest);
-    let norm = leading.norm_with(clipped.share, rest, rounding(w, &clipped));
+    let clipped = leading.clip();
+    let norm = leading.norm_with(rest, rounding(w, &clipped));
     Some((clipped, norm, Method::Lanczos { failure_probability }))
 }
 

@@ -1,5 +1,5 @@
 //! Dual points: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, known by its products, and the same with singular values clipped,
-//! (P4) `W' = s W - L diag(e) R^T`, s = 1 unless the rest of W stays above 1. Whatever numbers s, L, e and R hold, W' is a well-defined matrix; nothing is assumed of them.
+//! (P4) `W' = W - L diag(e) R^T`. Whatever numbers L, e and R hold, W' is a well-defined matrix; nothing is assumed of them.
 
 use crate::linalg::{Mat, thin};
 use crate::solve::Problem;
@@ -12,20 +12,18 @@ pub(crate) struct DualPoint<'a> {
     pub mu: &'a [f64],
 }
 
-/// What is taken off W (or off a share of it).
+/// What is taken off W.
 #[derive(Debug, Clone)]
 pub(crate) struct Clipped {
     pub left: Mat,
     pub right: Mat,
     pub excess: Vec<f64>,
-    /// s.
-    pub share: f64,
 }
 
 impl Clipped {
     /// `L diag(e)` and R, the columns without excess left out.
     pub fn scaled(&self) -> (Mat, Mat) {
-        let over: Vec<usize> = (0..self.excess.len()).filter(|&k| self.excess[k] != 0.0).collect();
+        let over: Vec<usize> = (0..self.excess.len()).filter(|&k| self.excess[k] > 0.0).collect();
         let left = Mat::from_fn(self.left.rows(), over.len(), |i, k| self.left[(i, over[k])] * self.excess[over[k]]);
         (left, self.right.select_columns(&over))
     }

@@ -5,8 +5,7 @@
 //!        = sum_i nu_i + 1/2 ||Xi P||_F^2 - 1/2 sum_ij xi_i^2 [t_ij]_+^2  =: D(W, nu)`,
 //!
 //! with `t_ij = p_ij - (lambda w_ij - nu_i) / xi_i^2`. For `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T` the data drop
-//! out of T: `t_i = a_i B^T + (lambda l_i diag(e) R^T + (nu_i - mu_i) 1^T) / xi_i^2`, a low-rank matrix. (Of a share s of W, `1 - s` of the data
-//! stay: `t_i = (1 - s) p_i + s a_i B^T + (lambda l_i diag(e) R^T + (nu_i - s mu_i) 1^T) / xi_i^2`.) The best nu makes the rows of
+//! out of T: `t_i = a_i B^T + (lambda l_i diag(e) R^T + (nu_i - mu_i) 1^T) / xi_i^2`, a low-rank matrix. The best nu makes the rows of
 //! `[T]_+` sum to one; any other is valid too. Taking the positive part is what the constraint `X >= 0` is worth: it is the freedom to
 //! add any `N >= 0` to W. Beyond [`POSITIVE_STATES`] it is not taken, T need not be formed, and the value is a little lower:
 //! `[t]_+^2 <= t^2`.
@@ -30,16 +29,15 @@ struct Share {
 /// D without the positive part, as computed: to steer by.
 pub(crate) fn estimate(w: &DualPoint, clipped: &Clipped) -> f64 {
     let (f, h) = factors_of_t(w, clipped);
-    by_grams(w, &f, &h, clipped.share).value + 0.5 * w.problem.data_norm2
+    by_grams(w, &f, &h).value + 0.5 * w.problem.data_norm2
 }
 
-/// `T = F H^T`, but for the shift nu and the share of the data that stays.
+/// `T = F H^T`, but for the shift nu.
 fn factors_of_t(w: &DualPoint, clipped: &Clipped) -> (Mat, Mat) {
     let problem = w.problem;
     let (left, right) = clipped.scaled();
     let scaled = Mat::from_fn(left.rows(), left.cols(), |i, k| problem.lambda * left[(i, k)] / problem.xi2[i]);
-    let a = Mat::from_fn(w.a.rows(), w.a.cols(), |i, k| clipped.share * w.a[(i, k)]);
-    (beside(&[&a, &scaled]), beside(&[w.b, &right]))
+    (beside(&[w.a, &scaled]), beside(&[w.b, &right]))
 }
 
 /// D, rounded down: no rounding error of its computation can have raised it above the exact value.
@@ -47,7 +45,7 @@ pub(super) fn lower(w: &DualPoint, clipped: &Clipped) -> f64 {
     let problem = w.problem;
     let d = problem.states();
     let (f, h) = factors_of_t(w, clipped);
-    let total = if d <= POSITIVE_STATES { by_rows(w, &f, &h, clipped.share) } else { by_grams(w, &f, &h, clipped.share) };
+    let total = if d <= POSITIVE_STATES { by_rows(w, &f, &h) } else { by_grams(w, &f, &h) };
     let value = total.value + 0.5 * problem.data_norm2;
     let size = total.size + 0.5 * problem.data_norm2;
     // Every term is a sum of at most 2 d + k products, whatever the order of summation: gamma_n <= n eps with eps = 2 u, twice what
@@ -57,7 +55,7 @@ pub(super) fn lower(w: &DualPoint, clipped: &Clipped) -> f64 {
 }
 
 /// Adds up `nu_i - 1/2 xi_i^2 ||[t_i]_+||^2`, rows of T formed in blocks.
-fn by_rows(w: &DualPoint, f: &Mat, h: &Mat, share: f64) -> Share {
+fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
     let problem = w.problem;
     let (d, k) = (problem.states(), f.cols());
     let ht = h.transposed();
@@ -72,20 +70,16 @@ fn by_rows(w: &DualPoint, f: &Mat, h: &Mat, share: f64) -> Share {
             thin::product(&some, &ht, &mut t);
             for i in at..end {
                 let length_of_f = thin::dot(f.row(i), f.row(i)).sqrt();
-                let row = t.row_mut(i - at);
-                if share < 1.0 {
-                    problem.p.row(i).for_each(d, |j, p| row[j] += (1.0 - share) * p);
-                }
+                let row = t.row(i - at);
                 let before = thin::dot(row, row).sqrt();
                 let tau = simplex::threshold(row, f64::INFINITY);
                 let square: f64 = row.iter().map(|t| (t - tau).max(0.0)).map(|t| t * t).sum();
                 let xi2 = problem.xi2[i];
-                let mu = share * w.mu[i];
-                let nu = mu - xi2 * tau;
+                let nu = w.mu[i] - xi2 * tau;
                 sum.value += nu - 0.5 * xi2 * square;
-                // Rounding in t_ij is a share of |f_i| |h_j| + |tau| + (1 - s) p_ij, and enters as xi^2 t dt; a row of P has length 1 at most.
-                let inexact = length_of_f * length_of_h + tau.abs() * (d as f64).sqrt() + (1.0 - share);
-                sum.size += nu.abs() + mu.abs() + xi2 * (0.5 * square + (before + inexact) * inexact);
+                // Rounding in t_ij is a share of |f_i| |h_j| + |tau|, and enters as xi^2 t dt.
+                let inexact = length_of_f * length_of_h + tau.abs() * (d as f64).sqrt();
+                sum.size += nu.abs() + w.mu[i].abs() + xi2 * (0.5 * square + (before + inexact) * inexact);
             }
             at = end;
         }
@@ -99,15 +93,10 @@ fn by_rows(w: &DualPoint, f: &Mat, h: &Mat, share: f64) -> Share {
 }
 
 /// The same without the positive part: `t_i = (f_i + shift) H^T` with the shift that makes the row sum one, and all squares from the
-/// Gram matrix of H; where a share of the data stays, also from `P H` and the rows of P.
-fn by_grams(w: &DualPoint, f: &Mat, h: &Mat, share: f64) -> Share {
+/// Gram matrix of H.
+fn by_grams(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
     let problem = w.problem;
     let d = problem.states();
-    let stays = 1.0 - share;
-    let mut ph = Mat::default();
-    if stays > 0.0 {
-        problem.p.apply(h, &mut ph);
-    }
     let gram = thin::gram(h);
     let sums = thin::column_sums(h);
     let length_of_h = thin::inner(h, h).sqrt();
@@ -116,22 +105,15 @@ fn by_grams(w: &DualPoint, f: &Mat, h: &Mat, share: f64) -> Share {
         let mut image = vec![0.0; f.cols()];
         for i in rows {
             let fi = f.row(i);
-            thin::row_times(fi, &gram, &mut image);
-            let (mut sum, mut square) = (thin::dot(fi, &sums), thin::dot(&image, fi));
-            if stays > 0.0 {
-                let (mut total, mut own) = (0.0, 0.0);
-                problem.p.row(i).for_each(d, |_, p| (total, own) = (total + p, own + p * p));
-                sum += stays * total;
-                square += 2.0 * stays * thin::dot(ph.row(i), fi) + stays * stays * own;
-            }
+            let sum = thin::dot(fi, &sums);
             let tau = (sum - 1.0) / d as f64;
-            let square = square - 2.0 * tau * sum + tau * tau * d as f64;
+            thin::row_times(fi, &gram, &mut image);
+            let square = thin::dot(&image, fi) - 2.0 * tau * sum + tau * tau * d as f64;
             let xi2 = problem.xi2[i];
-            let mu = share * w.mu[i];
-            let nu = mu - xi2 * tau;
+            let nu = w.mu[i] - xi2 * tau;
             total.value += nu - 0.5 * xi2 * square;
-            let inexact = thin::dot(fi, fi).sqrt() * length_of_h + tau.abs() * (d as f64).sqrt() + stays;
-            total.size += nu.abs() + mu.abs() + xi2 * inexact * inexact;
+            let inexact = thin::dot(fi, fi).sqrt() * length_of_h + tau.abs() * (d as f64).sqrt();
+            total.size += nu.abs() + w.mu[i].abs() + xi2 * inexact * inexact;
         }
         total
     };

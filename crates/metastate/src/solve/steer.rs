@@ -37,10 +37,8 @@ impl Steering {
 pub fn look(problem: &Problem, x: &Relaxation, seed: u64) -> Option<(Steering, Mat)> {
     let w = DualPoint { problem, a: &x.a, b: &x.b, mu: &x.mu };
     let d = problem.states();
-    let guess = |leading: &Leading, rest: f64| {
-        let clipped = leading.clip_with(rest);
-        Steering((value::estimate(&w, &clipped) / leading.norm_with(clipped.share, rest, 0.0).max(1.0)).max(0.0))
-    };
+    let guess =
+        |leading: &Leading, rest: f64| Steering((value::estimate(&w, &leading.clip()) / leading.norm_with(rest, 0.0).max(1.0)).max(0.0));
     if let Some((left, right)) = problem.p.low_rank() {
         let ones = Mat::from_fn(d, 1, |_, _| 1.0);
         let mu = Mat::from_vec(d, 1, x.mu.clone()).ok()?;

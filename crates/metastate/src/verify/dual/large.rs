@@ -46,23 +46,20 @@ impl Split {
         })
     }
 
-    /// Singular values of C are clipped to 1; the rest is known to have norm at most `rho`, and where that is above 1 the share `1 / rho` of it is taken. The bound at that point,
+    /// Singular values of C are clipped to 1; the rest is known to have norm at most `rho`. The bound at that point,
     /// divided by what the norm of the four blocks may be.
     fn bound(&self, point: &Point, rho: f64, proof: BoundProof) -> Bound {
-        let share = if rho > 1.0 { 1.0 / rho } else { 1.0 };
-        // What is taken off `s sigma` so that `min(sigma, 1)` is left; below 1 and with s = 1, nothing.
-        let taken = self.values.iter().filter(|sigma| share < 1.0 || **sigma > 1.0).count();
-        let excess = by_rows(point.a.rows(), taken, |i, out| {
-            for k in 0..taken {
-                out[k] = (share * self.values[k] - self.values[k].min(1.0)) * self.left[(i, k)];
+        let over = self.values.iter().filter(|s| **s > 1.0).count();
+        let excess = by_rows(point.a.rows(), over, |i, out| {
+            for k in 0..over {
+                out[k] = (self.values[k] - 1.0) * self.left[(i, k)];
             }
         });
-        let worth = value::low_rank(point, share, &excess, &leading(&self.right, taken));
+        let worth = value::low_rank(point, &excess, &leading(&self.right, over));
         let core = self.values.first().copied().unwrap_or(0.0).min(1.0);
         let small = point.rounding();
-        let blocks = [core, share * self.outside.1, share * self.outside.0, share * rho].map(|x| x + small);
-        let norm = norm_of_blocks(blocks[0], blocks[1], blocks[2], blocks[3]) * (1.0 + 10.0 * self.defect);
-        Bound { norm: norm.max(rho), ..Bound::at(worth, proof, norm) }
+        let norm = norm_of_blocks(core + small, self.outside.1 + small, self.outside.0 + small, rho + small) * (1.0 + 10.0 * self.defect);
+        Bound::at(worth, proof, norm)
     }
 }
 

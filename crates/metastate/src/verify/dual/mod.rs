@@ -332,7 +332,7 @@ mod tests {
         assert!(same(&point.transposed_times(&x), &product(&w.transposed(), &x)));
         // Both forms of the value, with nothing clipped.
         let none = Mat::zeros(90, 0);
-        let (low, dense) = (value::low_rank(&point, 1.0, &none, &none).value, value::dense(&rows, &xi, point.lambda, &w).value);
+        let (low, dense) = (value::low_rank(&point, &none, &none).value, value::dense(&rows, &xi, point.lambda, &w).value);
         assert!((low - dense).abs() < 1e-9 * dense.abs().max(1e-6), "{low} {dense}");
     }
 

@@ -46,7 +46,7 @@ pub(super) fn given_dense_bound(point: &Point) -> Option<Bound> {
     let w = clipped(&point.dense(), &left, &right);
     let largest = singular_values(&w)?.first().copied().unwrap_or(0.0);
     let norm = largest * (1.0 + 4.0 * f64::EPSILON * w.rows() as f64) + point.rounding();
-    Some(Bound::at(value::low_rank(point, 1.0, &left, &right), BoundProof::Dense, norm))
+    Some(Bound::at(value::low_rank(point, &left, &right), BoundProof::Dense, norm))
 }
 
 /// The point as the solver clipped it, its norm proven by a Cholesky factor of `rho^2 I - W^T W`: that it exists proves
@@ -63,7 +63,7 @@ pub(super) fn cholesky_bound(point: &Point) -> Option<Bound> {
         if positive_definite(&square, rho2) {
             let rho2 = tightened(&square, 0.1 * excess, excess);
             let norm = (rho2 + share * (d as f64 * rho2 + trace)).sqrt() + point.rounding();
-            return Some(Bound::at(value::low_rank(point, 1.0, &left, &right), BoundProof::Cholesky, norm));
+            return Some(Bound::at(value::low_rank(point, &left, &right), BoundProof::Cholesky, norm));
         }
     }
     None

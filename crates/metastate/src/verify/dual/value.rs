@@ -2,8 +2,7 @@
 //! `f(X) >= sum_i nu_i + sum_ij min_{x >= 0} [xi_i^2/2 (p_ij - x)^2 + (lambda w_ij - nu_i) x]`, and the minimum of an entry is
 //! `xi_i^2/2 (p_ij^2 - [t_ij]_+^2)` with `t_ij = p_ij - (lambda w_ij - nu_i) / xi_i^2`. The best nu makes a row of `[t]_+` sum to one.
 //!
-//! Where W is divided by its proven norm n > 1, the value is divided too: it is concave in W, and not negative at W = 0. Where only the share s of W is taken, `1 - s` of the data
-//! stay in t.
+//! Where W is divided by its proven norm n > 1, the value is divided too: it is concave in W, and not negative at W = 0.
 
 use super::super::rows::{Rows, column_sums, cross, dot, product, sum};
 use super::Point;
@@ -19,8 +18,8 @@ pub(super) struct Worth {
     pub rounding: f64,
 }
 
-/// The value at `W = s (mu 1^T - Xi^2 (A B^T - P)) / lambda - L R^T`, s, L and R given (excess in L), rounded down.
-pub(super) fn low_rank(point: &Point, s: f64, left: &Mat, right: &Mat) -> Worth {
+/// The value at `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L R^T`, L and R given (excess in L), rounded down.
+pub(super) fn low_rank(point: &Point, left: &Mat, right: &Mat) -> Worth {
     let d = point.rows.states();
     let parts: Vec<(f64, f64)> = if d <= POSITIVE_STATES {
         use rayon::prelude::*;
@@ -34,17 +33,13 @@ pub(super) fn low_rank(point: &Point, s: f64, left: &Mat, right: &Mat) -> Worth 
                     return (0.0, 0.0);
                 }
                 let scale = point.lambda / w;
-                let entry = |j: usize| s * dot(point.a.row(i), point.b.row(j)) + scale * dot(left.row(i), right.row(j));
-                let mut t: Vec<f64> = (0..d).map(entry).collect();
-                point.rows.each(i, |j, p| t[j] += (1.0 - s) * p);
-                let size = s * dot(point.a.row(i), point.a.row(i)).sqrt() * length_b
-                    + scale * dot(left.row(i), left.row(i)).sqrt() * length_r
-                    + (1.0 - s) * point.rows.norms2[i].sqrt();
-                share(&t, w, s * point.mu[i], size)
+                let t: Vec<f64> = (0..d).map(|j| dot(point.a.row(i), point.b.row(j)) + scale * dot(left.row(i), right.row(j))).collect();
+                let size = dot(point.a.row(i), point.a.row(i)).sqrt() * length_b + scale * dot(left.row(i), left.row(i)).sqrt() * length_r;
+                share(&t, w, point.mu[i], size)
             })
             .collect()
     } else {
-        without_sign(point, s, left, right)
+        without_sign(point, left, right)
     };
     total(point.rows, point.xi, &parts, point.a.cols() + left.cols())
 }
@@ -95,32 +90,26 @@ pub(in crate::verify) fn level(t: &[f64]) -> f64 {
 }
 
 /// The same for all rows at once without the positive part.
-fn without_sign(point: &Point, s: f64, left: &Mat, right: &Mat) -> Vec<(f64, f64)> {
+fn without_sign(point: &Point, left: &Mat, right: &Mat) -> Vec<(f64, f64)> {
     let d = point.rows.states() as f64;
     let (bb, br, rr) = (cross(point.b, point.b, None), cross(point.b, right, None), cross(right, right, None));
     let (sum_b, sum_r) = (column_sums(point.b, None), column_sums(right, None));
     let (abb, abr, lrr) = (product(point.a, &bb), product(point.a, &br), product(left, &rr));
     let (length_b, length_r) =
         ((0..bb.rows()).map(|k| bb[(k, k)]).sum::<f64>().sqrt(), (0..rr.rows()).map(|k| rr[(k, k)]).sum::<f64>().sqrt());
-    // The data that stay, against both factors.
-    let (pb, pr) = (point.rows.times(point.b), point.rows.times(right));
     let one = |i: usize| {
         let w = point.xi[i] * point.xi[i];
         if w == 0.0 {
             return (0.0, 0.0);
         }
         let (a, l, scale) = (point.a.row(i), left.row(i), point.lambda / w);
-        let low = s * s * dot(abb.row(i), a) + 2.0 * s * scale * dot(abr.row(i), l) + scale * scale * dot(lrr.row(i), l);
-        let with_data = s * dot(pb.row(i), a) + scale * dot(pr.row(i), l);
-        let square = low + 2.0 * (1.0 - s) * with_data + (1.0 - s).powi(2) * point.rows.norms2[i];
-        let row_sum = s * dot(a, &sum_b) + scale * dot(l, &sum_r) + (1.0 - s) * point.rows.sums[i];
+        let square = dot(abb.row(i), a) + 2.0 * scale * dot(abr.row(i), l) + scale * scale * dot(lrr.row(i), l);
+        let row_sum = dot(a, &sum_b) + scale * dot(l, &sum_r);
         let tau = (row_sum - 1.0) / d;
         let square = square - 2.0 * tau * row_sum + tau * tau * d;
-        let mu = s * point.mu[i];
-        let nu = mu - w * tau;
-        let data = (1.0 - s) * point.rows.norms2[i].sqrt();
-        let inexact = s * dot(a, a).sqrt() * length_b + scale * dot(l, l).sqrt() * length_r + tau.abs() * d.sqrt() + data;
-        (nu - 0.5 * w * square, nu.abs() + mu.abs() + w * inexact * inexact)
+        let nu = point.mu[i] - w * tau;
+        let inexact = dot(a, a).sqrt() * length_b + scale * dot(l, l).sqrt() * length_r + tau.abs() * d.sqrt();
+        (nu - 0.5 * w * square, nu.abs() + point.mu[i].abs() + w * inexact * inexact)
     };
     (0..point.rows.states()).map(one).collect()
 }
