@@ -127,6 +127,8 @@ pub(super) fn intervals(
         Err(Error::Interrupted) if seen == Control::TimeUp => return Ok(None),
         other => other?,
     };
-    let timescales = timescale_intervals(&uncertainty.latent, CONFIDENCE);
+    // A matrix that happens to be square has no latent chain where its sides are different sets.
+    let latent = uncertainty.latent.as_ref().filter(|_| data.chain().goes_on());
+    let timescales = latent.map_or_else(Vec::new, |latent| timescale_intervals(latent, CONFIDENCE));
     Ok(Some(Intervals { uncertainty, timescales, drawn: parts.drawn() }))
 }
