@@ -131,6 +131,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
         check_total(&job.fit, chain)?;
     }
     memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros(), loaded.parts().is_some())?;
+    reporter.say(&loaded.read_as);
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let reading = start.elapsed().as_secs_f64();
@@ -326,6 +327,9 @@ pub fn describe(s: &Summary, out: &Path) -> String {
         s.iterations,
         s.seconds.get("total").copied().unwrap_or(f64::NAN)
     );
+    if let Some(choice) = s.choice.as_ref().filter(|c| !c.verdict.is_empty()) {
+        text += &format!("verdict: {}\n", choice.verdict);
+    }
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }

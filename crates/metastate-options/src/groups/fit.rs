@@ -67,7 +67,7 @@ options! {
         /// Kinetics with detailed balance, on the meta-states and on all states, as for molecules in equilibrium: the most likely reversible chain is estimated before the times are.
         reversible: bool = false => |e| e;
         /// Where the solver starts: at a spectral solution, at random (the default with --as-in-paper), or at the solution in the folder of an earlier
-        /// result over the same states.
+        /// result; states that it does not have start between its meta-states.
         init: Option<Init> = None => |e| e.value("random|spectral|RESULT").default_is("spectral");
         /// The true transition matrix (a .npy file) or its two factors, where they are known. The result then says how far the answer is from it.
         truth: Option<String> = None => |e| e.value("P.npy|U.npy,V.npy");

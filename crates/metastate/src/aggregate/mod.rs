@@ -7,6 +7,7 @@ mod coherence;
 pub mod latent;
 pub mod polygons;
 pub mod rivals;
+pub mod territory;
 mod weighted;
 mod zones;
 
