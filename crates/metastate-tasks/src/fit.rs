@@ -306,6 +306,7 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     let rank = s.refit.as_ref().map_or(s.rank, |r| r.rank());
     let word = if rank == 1 { "meta-state" } else { "meta-states" };
     let gap = s.errors.certified_gap.map_or_else(|| "gap not proven".to_owned(), |gap| format!("certified gap {gap:.2e}"));
+    let gap = gap + &s.errors.explained_gap.map_or_else(String::new, |e| format!(" ({e:.2e} of what the meta-states explain)"));
     // What is shown first, then the proof, as what it is.
     let (shown, of_what) = match &s.refit {
         None => (String::new(), String::new()),

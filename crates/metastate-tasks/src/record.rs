@@ -46,6 +46,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         objective: solution.objective.value,
         fidelity: solution.objective.fidelity,
         regularizer: solution.objective.regularizer,
+        objective_of_one: Some(solution.objective_of_one).filter(|x| x.is_finite()),
         lower_bound: proof.map(|p| p.lower_bound()),
         bound_proof: proof.map(|p| p.method()).into(),
         bound_failure_probability: proof.and_then(|p| p.method().failure_probability()),

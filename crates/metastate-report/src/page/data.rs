@@ -69,8 +69,12 @@ fn proven(summary: &Summary) -> String {
         Some(gap) => {
             let share = if gap < TINY_GAP { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
             let how = proof_in_words(summary);
+            let explained = summary.errors.explained_gap.map_or_else(String::new, |e| {
+                let share = if e < TINY_GAP { format!("{e:.1e}") } else { format!("{:.2} %", 100.0 * e) };
+                format!(" Most of an objective is noise that no model explains; of what the meta-states explain over a single one, at most {share} could still be missed (the explained gap).")
+            });
             format!(
-                "No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how})."
+                "No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how}).{explained}"
             )
         }
         None => "How far it is from the best possible objective was not proven.".to_owned(),

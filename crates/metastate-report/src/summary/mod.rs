@@ -60,6 +60,9 @@ pub struct Summary {
     pub fidelity: f64,
     /// The second part of the objective, before it is multiplied by lambda.
     pub regularizer: f64,
+    /// The objective of the best answer with one meta-state, at the same lambda.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub objective_of_one: Option<f64>,
     /// The lower bound of the objective that is proven; null where nothing was.
     pub lower_bound: Option<f64>,
     /// How it was proven.
@@ -192,6 +195,10 @@ pub struct ErrorMeasures {
     pub rel_dg: f64,
     /// `(objective - lower_bound) / objective`, proven; null where nothing was proven.
     pub certified_gap: Option<f64>,
+    /// `(objective - lower_bound) / (objective_of_one - objective)`: how much of what the meta-states explain over one could still be missed, proven; absent where nothing was proven or where one
+    /// meta-state is as good.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub explained_gap: Option<f64>,
     /// Relative recovery error, where the truth was given.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rel_re: Option<f64>,
@@ -209,6 +216,7 @@ impl From<&metastate::solve::Solution> for ErrorMeasures {
             ge: e.ge,
             rel_dg: e.rel_dg,
             certified_gap: s.certified_gap(),
+            explained_gap: s.explained_gap(),
             rel_re: e.rel_re,
             rel_se: e.rel_se,
         }

@@ -90,6 +90,8 @@ fn reported(s: &Summary) -> Reported {
         rel_dg: Some(s.errors.rel_dg),
         lower_bound: s.lower_bound,
         certified_gap: s.errors.certified_gap,
+        objective_of_one: s.objective_of_one,
+        explained_gap: s.errors.explained_gap,
         rel_re: s.errors.rel_re,
         rel_se: s.errors.rel_se,
     }

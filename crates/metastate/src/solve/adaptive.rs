@@ -4,6 +4,7 @@
 use super::errors;
 use super::grow::{self, Append, AscentSearch};
 use super::kkt::{LocalErrors, Products, multiplier_and_errors};
+use super::lambda_max::rank_one;
 use super::local::{Fast, LocalSolver, Palm, StepRule};
 use super::observe::{Control, Event, Observer, Phase, Progress};
 use super::problem::{Factors, Problem};
@@ -524,6 +525,7 @@ impl<'a> Run<'a> {
             errors,
             mu,
             proof,
+            objective_of_one: problem.published_objective(&rank_one(problem)).value,
             witness,
             rounds: self.state.round + 1,
             sweeps: self.state.sweeps,
