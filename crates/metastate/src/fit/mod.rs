@@ -18,13 +18,15 @@ mod observe;
 mod options;
 mod refit;
 mod resume;
+mod whitened;
 
 pub use choose::Chosen;
 pub use data::{Data, Parts};
 pub use model::{Model, Moves, Recovery};
 pub use observe::{FitObserver, Stage, Unfinished};
-pub use options::{Clusters, FOLDS, FitOptions, Lambda, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
+pub use options::{Clusters, FOLDS, FitOptions, Lambda, ObjectiveKind, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
 pub use refit::{CONFIDENCE, Intervals, Refit};
+pub use whitened::{ABOVE_NOISE, PRICE, Scores, Stated};
 
 use crate::aggregate::{Partition, ZoneFlows};
 use crate::chain::empirical::transition_matrix;
@@ -59,6 +61,10 @@ pub fn fit(data: &Data, options: &FitOptions, observer: &mut dyn FitObserver) ->
 pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, observer: &mut dyn FitObserver) -> Result<Model> {
     let chain = data.chain();
     options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
+    if options.objective == ObjectiveKind::Whitened {
+        let found = whitened::fit(data, options, &mut unfinished, observer)?;
+        return finish(data, options, found.lambda_max, Some(found.chosen), found.solution, Some(found.stated), observer);
+    }
     observer.stage(Stage::LambdaMax);
     let lambda_max = solve::lambda_max(chain.p(), chain.weights(), options.seed)?;
     if data.parts().is_none() && options.needs_parts() {
@@ -83,7 +89,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     observer.stage(Stage::Solving);
     let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
     let settings = chosen.as_ref().map_or(&options.solver, |c| &c.settings);
-    let mut solution = match unfinished.snapshot {
+    let solution = match unfinished.snapshot {
         Some(snapshot) => solve::resume(&problem, settings, snapshot, observer)?,
         None => solve::solve(&problem, settings, observer)?,
     };
@@ -91,6 +97,20 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     if let Some(chosen) = &mut chosen {
         chosen.solved(&solution, lambda_max);
     }
+    finish(data, options, lambda_max, chosen, solution, None, observer)
+}
+
+/// From a proven solution to the model: the second fit, zones, what moves between them.
+fn finish(
+    data: &Data,
+    options: &FitOptions,
+    lambda_max: f64,
+    chosen: Option<Chosen>,
+    mut solution: solve::Solution,
+    stated: Option<Stated>,
+    observer: &mut dyn FitObserver,
+) -> Result<Model> {
+    let chain = data.chain();
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
     solution.factors.order_by_mass(chain.xi());
 
@@ -104,7 +124,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     let moves = moves(data, options, &shown.u, &zones, observer)?;
     hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
     observer.stage(Stage::Done);
-    Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, moves, hints })
+    Ok(Model { lambda_max, chosen, stated, solution, refit, intervals, zones, moves, hints })
 }
 
 /// What goes on between zones and meta-states, where the chain goes on at all.
