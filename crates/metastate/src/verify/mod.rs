@@ -12,9 +12,11 @@ mod dual;
 mod lambda_max;
 pub mod plain;
 mod rows;
+mod whitened;
 
 pub use compare::{Check, Reported, compare};
 pub use lambda_max::{LambdaMaxCheck, check_lambda_max};
+pub use whitened::{Terms, Whiteness, recompute_whitened};
 
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, Operator};
