@@ -9,7 +9,7 @@ use metastate_report::page::Extras;
 use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, Init, InputArgs, Options, RefitKind, RunArgs};
+use crate::args::{FitArgs, Init, InputArgs, ObjectiveKind, Options, RefitKind, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
@@ -68,6 +68,10 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
 pub fn check(job: &Job) -> Result<()> {
     job.fit.check()?;
     job.run.check()?;
+    if job.whole_path && job.fit.objective == ObjectiveKind::Whitened {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "a path of lambda is about the paper's objective; the whitened one has the lambda that the noise asks for")
+            .remedy("leave out --objective whitened, or take `metastate fit`"));
+    }
     if job.whole_path && !job.fit.chooses() {
         return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
     }
@@ -327,6 +331,12 @@ pub fn describe(s: &Summary, out: &Path) -> String {
         s.iterations,
         s.seconds.get("total").copied().unwrap_or(f64::NAN)
     );
+    if let Some(w) = &s.whitened {
+        text += &format!(
+            "whitened: lambda is {} times the noise; held-out log-likelihood {:.5} ± {:.5} a transition, the likelihood's own {:.5} (behind by {:.5} ± {:.5})\n",
+            w.lambda_over_noise, w.held_out, w.held_out_error, w.likelihood, w.behind, w.behind_error
+        );
+    }
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }

@@ -6,6 +6,7 @@ mod kinetics;
 mod refit;
 mod settings;
 mod uncertainty;
+mod whitened;
 mod words;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use kinetics::KineticsRecord;
 pub use refit::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, TriedStart};
 pub use settings::SettingsRecord;
 pub use uncertainty::{Ends, UncertaintyRecord};
+pub use whitened::WhitenedRecord;
 pub use words::{BoundProof, StatusWord};
 
 use crate::error::{Error, Result, damaged};
@@ -102,6 +104,9 @@ pub struct Summary {
     /// The refit in `refit.npz`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refit: Option<RefitRecord>,
+    /// Weights, prices and noise of the whitened problem, where that was solved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub whitened: Option<WhitenedRecord>,
     /// What the bootstrap found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uncertainty: Option<UncertaintyRecord>,
@@ -145,6 +150,7 @@ impl Mismatch {
             wrong::<ErrorMeasures>(&value, "errors"),
             wrong::<Option<ChoiceRecord>>(&value, "choice"),
             wrong::<Option<RefitRecord>>(&value, "refit"),
+            wrong::<Option<WhitenedRecord>>(&value, "whitened"),
             wrong::<Option<UncertaintyRecord>>(&value, "uncertainty"),
             wrong::<Option<KineticsRecord>>(&value, "kinetics"),
         ];

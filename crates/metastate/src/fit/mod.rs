@@ -120,7 +120,9 @@ fn finish(
     not_interrupted(observer)?;
     let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
     let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
-    let mut hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
+    // With cheaper directions lambda may exceed the lambda_max of equal prices.
+    let most = if stated.is_some() { f64::INFINITY } else { lambda_max };
+    let mut hints = model::hints(&solution, chosen.as_ref(), most, options);
     let moves = moves(data, options, &shown.u, &zones, observer)?;
     hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
     observer.stage(Stage::Done);

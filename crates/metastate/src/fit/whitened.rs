@@ -120,7 +120,7 @@ pub(super) fn fit(data: &Data, options: &FitOptions, unfinished: &mut Unfinished
         solution.lambda,
         stated.noise
     );
-    let point = LambdaPoint::new(&solution, lambda_max, Some(&held_out.0), MOST_STATES_WITH_ZONES);
+    let point = LambdaPoint::new(&solution, lambda_max, None, MOST_STATES_WITH_ZONES);
     let (lambda, folds_are, folds) = (solution.lambda, parts.how(), folds.len());
     let chosen = Chosen { choice, lambda, points: vec![point], at: 0, sentence, folds_are, folds, settings: most, near: Some(near) };
     Ok(Found { chosen, solution, stated, lambda_max })
