@@ -45,7 +45,7 @@ pub use result::{FitResult, LargestMembership, pictures, remake, write};
 pub use summary::{
     BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, KineticsRecord,
     LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
-    StatusWord, Summary, TriedStart, UncertaintyRecord, summary_schema,
+    StatusWord, Summary, TriedStart, UncertaintyRecord, summary_schema, WhitenedRecord,
 };
 pub use tables::{csv_field, number, parse_csv, spreadsheet_field};
 pub use zones::ZoneSet;

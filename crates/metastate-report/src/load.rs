@@ -27,6 +27,8 @@ pub struct SavedResult {
     pub xi: Vec<f64>,
     /// The dual point behind the bound.
     pub witness: Witness,
+    /// Directions of the rows and of the columns that the whitened problem charges less, where that was solved.
+    pub prices: Option<(Mat, Mat)>,
     /// `states.csv`, header included.
     pub states: Vec<Vec<String>>,
     /// `latent.csv`, header included.
@@ -57,6 +59,7 @@ pub fn load(folder: &Path) -> Result<SavedResult> {
     let table = |name: &str| table(folder, name);
     let loaded = SavedResult {
         refit: load_refit(folder, states)?,
+        prices: load_prices(folder, &summary, states)?,
         witness: load_witness(&file("certificate.npz"), states)?,
         states: table("states.csv")?,
         latent: table("latent.csv")?,
@@ -194,6 +197,20 @@ fn factors(path: &Path, u: Array, v: Array, states: Option<usize>) -> Result<Fac
         return Err(damaged(path, format!("holds {size}: more columns than states")));
     }
     Ok(Factors { u, v })
+}
+
+/// The directions of a whitened problem.
+fn load_prices(folder: &Path, summary: &Summary, states: usize) -> Result<Option<(Mat, Mat)>> {
+    if summary.whitened.is_none() {
+        return Ok(None);
+    }
+    let path = folder.join("prices.npz");
+    let [rows, columns] = arrays(&path, ["rows", "columns"])?;
+    let (rows, columns) = (matrix(&path, rows)?, matrix(&path, columns)?);
+    if rows.rows() != states || columns.rows() != states || rows.cols().max(columns.cols()) > states {
+        return Err(damaged(&path, format!("holds directions of {} and {} states; there are {states} states", rows.rows(), columns.rows())));
+    }
+    Ok(Some((rows, columns)))
 }
 
 /// The dual point: A, B, left and right a row for each state, as many multipliers, and one excess for each pair of vectors.

@@ -9,7 +9,7 @@ use metastate_report::page::Extras;
 use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
 use serde_json::{Value, json};
 
-use crate::args::{FitArgs, Init, InputArgs, Options, RefitKind, RunArgs};
+use crate::args::{FitArgs, Init, InputArgs, ObjectiveKind, Options, RefitKind, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
@@ -68,6 +68,10 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
 pub fn check(job: &Job) -> Result<()> {
     job.fit.check()?;
     job.run.check()?;
+    if job.whole_path && job.fit.objective == ObjectiveKind::Whitened {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "a path of lambda is about the paper's objective; the whitened one has the lambda that the noise asks for")
+            .remedy("leave out --objective whitened, or take `metastate fit`"));
+    }
     if job.whole_path && !job.fit.chooses() {
         return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
     }
@@ -307,6 +311,7 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     let rank = s.refit.as_ref().map_or(s.rank, |r| r.rank());
     let word = if rank == 1 { "meta-state" } else { "meta-states" };
     let gap = s.errors.certified_gap.map_or_else(|| "gap not proven".to_owned(), |gap| format!("certified gap {gap:.2e}"));
+    let gap = gap + &s.errors.explained_gap.map_or_else(String::new, |e| format!(" ({e:.2e} of what the meta-states explain)"));
     // What is shown first, then the proof, as what it is.
     let (shown, of_what) = match &s.refit {
         None => (String::new(), String::new()),
@@ -329,6 +334,12 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     );
     if let Some(choice) = s.choice.as_ref().filter(|c| !c.verdict.is_empty()) {
         text += &format!("verdict: {}\n", choice.verdict);
+    }
+    if let Some(w) = &s.whitened {
+        text += &format!(
+            "whitened: lambda is {} times the noise; held-out log-likelihood {:.5} ± {:.5} a transition, the likelihood's own {:.5} (behind by {:.5} ± {:.5})\n",
+            w.lambda_over_noise, w.held_out, w.held_out_error, w.likelihood, w.behind, w.behind_error
+        );
     }
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");

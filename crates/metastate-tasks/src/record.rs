@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metastate::aggregate::latent::Mode;
-use metastate::fit::{CONFIDENCE, Chosen, Intervals, Refit};
+use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, Stated};
 use metastate::kinetics::{Kinetics, Microstates};
 use metastate::linalg::Mat;
 use metastate::solve::path::LambdaPoint;
@@ -13,6 +13,7 @@ use metastate::solve::{Factors, errors};
 use metastate::{Data, Label, Model, Operator};
 use metastate_report::npz::{Array, npz_bytes};
 use metastate_report::page::{KineticsStory, PathPoint, PathStory, StoryMode};
+use metastate_report::WhitenedRecord;
 use metastate_report::{
     ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, KineticsRecord, LeastSquaresRecord, LedgerRecord, LikelihoodRecord,
     RefitRecord, SCHEMA, SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,
@@ -46,6 +47,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         objective: solution.objective.value,
         fidelity: solution.objective.fidelity,
         regularizer: solution.objective.regularizer,
+        objective_of_one: Some(solution.objective_of_one).filter(|x| x.is_finite()),
         lower_bound: proof.map(|p| p.lower_bound()),
         bound_proof: proof.map(|p| p.method()).into(),
         bound_failure_probability: proof.and_then(|p| p.method().failure_probability()),
@@ -67,6 +69,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         hints,
         choice: model.chosen.as_ref().map(choice),
         refit: model.refit.as_ref().map(|r| refit(r, truth.map(|p| errors::relative_recovery_error(chain.weights(), r.factors(), p)))),
+        whitened: model.stated.as_ref().map(whitened),
         uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, model.moves.as_ref().map(|m| &m.kinetics), lag(job))),
         kinetics: model.moves.as_ref().map(|m| kinetics(model, &m.kinetics, chain.xi(), lag(job))),
         files: BTreeMap::new(),
@@ -196,6 +199,23 @@ pub fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinet
     })
 }
 
+/// The terms of the whitened problem.
+fn whitened(s: &Stated) -> WhitenedRecord {
+    let scores = &s.scores;
+    WhitenedRecord {
+        prior: s.prior,
+        price: s.price,
+        noise: s.noise,
+        lambda_over_noise: ABOVE_NOISE,
+        held_out: scores.held_out.0,
+        held_out_error: scores.held_out.1,
+        likelihood: scores.likelihood.0,
+        likelihood_error: scores.likelihood.1,
+        behind: scores.behind.0,
+        behind_error: scores.behind.1,
+    }
+}
+
 /// The files that go with a choice, a second fit and intervals.
 pub fn files(kinetics: &SavedKinetics, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = Vec::new();
@@ -203,6 +223,9 @@ pub fn files(kinetics: &SavedKinetics, model: &Model, labels: &[Label]) -> std::
     if let Some(c) = &model.chosen {
         files.push(("path.csv", path_csv(&c.points, &c.choice, c.at).into_bytes()));
         files.push(("ranks.csv", ranks_csv(&c.choice).into_bytes()));
+    }
+    if let Some(stated) = &model.stated {
+        files.push(("prices.npz", npz_bytes(&[Array::matrix("rows", &stated.rows), Array::matrix("columns", &stated.columns)])?));
     }
     if let Some(refit) = &model.refit {
         let Factors { u, v } = refit.factors();

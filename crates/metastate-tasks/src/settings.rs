@@ -8,7 +8,7 @@ use metastate::fit::{FitOptions, Lambda, Path, Rank};
 use metastate::solve::{BbFormula, Factors, Redundancy, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 
-use crate::args::{Clusters, FitArgs, Init, RefitKind, SolverKind, StopKind};
+use crate::args::{Clusters, FitArgs, Init, ObjectiveKind, RefitKind, SolverKind, StopKind};
 use crate::error::{CliError, Result};
 
 /// Random directions of the paper's early rule.
@@ -48,6 +48,10 @@ pub fn recipe(fit: &FitArgs, whole_path: bool, seed: u64, chain: &Chain) -> Resu
         (None, Some(ratio)) => options.lambda(Lambda::Ratio(ratio))?,
         (None, None) => options,
     };
+    options = options.objective(match fit.objective {
+        ObjectiveKind::Paper => metastate::fit::ObjectiveKind::Paper,
+        ObjectiveKind::Whitened => metastate::fit::ObjectiveKind::Whitened,
+    });
     if let Some(k) = fit.rank {
         options = options.rank(Rank::Given(k))?;
     }

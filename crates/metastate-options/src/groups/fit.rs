@@ -24,6 +24,10 @@ options! {
         /// The same cost as a share of lambda_max, the value above which a single meta-state is best. Shares between 0.9 (few meta-states) and 0.01
         /// (many) are usual.
         lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
+        /// Which convex problem is stated and proven. The paper's weighs states by their share and charges every direction the same: its solution is shrunk, so a refit is shown beside it, of
+        /// which nothing is proven. The whitened one weighs rows and columns so that the noise is the same everywhere and charges directions that the likelihood found a fifth: its solution predicts
+        /// nearly as well as the refit, and is itself what is shown and proven (docs/whitened.md). It needs counts, and its lambda follows from the noise.
+        objective: ObjectiveKind = ObjectiveKind::Paper => |e| e;
         /// Exactly this many meta-states, without a search for their number: lambda is searched for so that the solution has them and is shrunk little, and the prior of the refit is still
         /// chosen on held-out data. Where no lambda gives that many, the refit has them and the result says so.
         rank: Option<usize> = None => |e| e.value("K").bounds(allowed::METASTATES).conflicts("lambda").conflicts("lambda-ratio");
@@ -108,6 +112,16 @@ options! {
         /// Stop after so many seconds, counted from the start of the command, and write the best answer so far, with the gap that is proven for it. Where rank and
         /// lambda are still being chosen then, there is none yet: the command says so, and --resume goes on from there.
         time_limit: Option<f64> = None => |e| e.value("SECONDS").bounds(allowed::SECONDS);
+    }
+}
+
+words! {
+    /// `--objective`.
+    ObjectiveKind {
+        /// The paper's, with a refit beside it
+        Paper,
+        /// Rows and columns weighed so that the noise is white, cheaper directions where the likelihood found some
+        Whitened,
     }
 }
 
@@ -217,13 +231,14 @@ impl FitArgs {
     /// How to refit. The lambda that is chosen is a large one, which finds the rank and proves it; its solution is shrunk too far to predict
     /// or to make zones, so there the refit is part of the answer.
     pub fn refit_kind(&self) -> RefitKind {
-        self.refit.unwrap_or(if self.chooses() { RefitKind::Likelihood } else { RefitKind::None })
+        self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
     }
 
     /// How states get their one meta-state. Refitted memberships are near 0 and 1 and speak for themselves; those of the penalised solution
     /// are blurred, and the paper clusters them.
     pub fn hard(&self) -> Clusters {
-        self.clusters.unwrap_or(if self.refit_kind() == RefitKind::None { Clusters::Rank } else { Clusters::Membership })
+        let blurred = self.refit_kind() == RefitKind::None && self.objective == ObjectiveKind::Paper;
+        self.clusters.unwrap_or(if blurred { Clusters::Rank } else { Clusters::Membership })
     }
 
     /// What was not given, written out: as it stands in the result.
@@ -249,6 +264,9 @@ impl FitArgs {
         if self.as_in_paper {
             self.as_the_paper_has_it()?;
         }
+        if self.objective == ObjectiveKind::Whitened {
+            self.as_whitened()?;
+        }
         if self.bootstrap > 0 && self.refit_kind() != RefitKind::Likelihood {
             return sentence("bootstrap", "--bootstrap needs --refit likelihood: it says how sure that refit is".to_owned());
         }
@@ -263,6 +281,25 @@ impl FitArgs {
                 .map_err(|e| e.remedy("raise --max-rank or lower --start-rank"));
         }
         Ok(())
+    }
+
+    /// Refuses what belongs to the paper's objective.
+    fn as_whitened(&self) -> Result<(), OptionError> {
+        let contradictions = [
+            (self.lambda.is_some(), "lambda", "the whitened problem's lambda follows from the noise of the data"),
+            (self.lambda_ratio.is_some(), "lambda-ratio", "the whitened problem's lambda follows from the noise of the data"),
+            (self.as_in_paper, "as-in-paper", "the paper solves its own objective"),
+            (self.solver() != SolverKind::Fast, "solver", "the whitened problem is solved by the fast solver"),
+            (self.stop() != StopKind::Certificate, "stop", "the whitened problem is solved to a proven gap"),
+            (self.init.is_some(), "init", "the whitened problem is solved from the directions that the likelihood found"),
+            (self.start_rank.is_some(), "start-rank", "the whitened problem is solved at the rank that was chosen or given"),
+        ];
+        match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
+            Some((_, option, why)) => {
+                Err(OptionError::new(option, Problem::Contradicts("objective whitened", why)).remedy(format!("leave out --{option}, or take --objective paper")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Refuses what contradicts `--as-in-paper`, rather than solving in a way that is neither the paper's nor ours.

@@ -36,6 +36,9 @@ class StateAggregation:
         meta-states, on held-out transitions.
     lambda_ratio : float, optional
         The same cost as a share of lambda_max, the value above which a single meta-state is best.
+    objective : {"paper", "whitened"}
+        Which convex problem is stated and proven: the paper's, with a refit shown beside it, or the whitened one, whose solution predicts and is
+        itself what is shown and proven. The latter needs counts, and its lambda follows from the noise.
     rank : int, optional
         Exactly this many meta-states: their number is not searched for, and lambda is searched for so that the
         solution has them.
@@ -132,6 +135,7 @@ class StateAggregation:
         lam: float | Literal["auto"] = "auto",
         *,
         lambda_ratio: float | None = None,
+        objective: Literal["paper", "whitened"] = "paper",
         rank: int | None = None,
         start_rank: int | None = None,
         max_rank: int | None = None,
@@ -182,6 +186,7 @@ class StateAggregation:
     ) -> None:
         self.lam = lam
         self.lambda_ratio = lambda_ratio
+        self.objective = objective
         self.rank = rank
         self.start_rank = start_rank
         self.max_rank = max_rank

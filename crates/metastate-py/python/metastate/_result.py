@@ -90,7 +90,8 @@ class Result(Frozen):
         U and V of the refit.
     certificate : dict
         ``status`` of what is shown ("refit" where that is a refit, of which nothing is proven), and the proof of the penalised solution beside it:
-        ``proof_status``, ``proof_rank``, ``proof_lambda``, ``objective``, ``lower_bound``, ``certified_gap``.
+        ``proof_status``, ``proof_rank``, ``proof_lambda``, ``objective``, ``lower_bound``, ``certified_gap``, and ``explained_gap``: the same distance to the bound as a
+        share of what the meta-states explain over a single one.
     summary : dict
         All that stands in ``summary.json``.
     coordinates : array, states x 2, or None
@@ -155,6 +156,7 @@ class Result(Frozen):
             "objective": summary["objective"],
             "lower_bound": summary["lower_bound"],
             "certified_gap": errors["certified_gap"],
+            "explained_gap": errors.get("explained_gap"),
             "proof": summary["bound_proof"],
             "heuristic_gap": errors["rel_dg"],
             "kkt": max(errors["rel_le1"], errors["rel_le2"]),

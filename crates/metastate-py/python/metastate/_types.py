@@ -11,6 +11,7 @@ class Options(TypedDict, total=False):
 
     lam: float | Literal["auto"]
     lambda_ratio: float | None
+    objective: Literal["paper", "whitened"]
     rank: int | None
     start_rank: int | None
     max_rank: int | None

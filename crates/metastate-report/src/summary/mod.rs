@@ -6,6 +6,7 @@ mod kinetics;
 mod refit;
 mod settings;
 mod uncertainty;
+mod whitened;
 mod words;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use kinetics::KineticsRecord;
 pub use refit::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, TriedStart};
 pub use settings::SettingsRecord;
 pub use uncertainty::{Ends, UncertaintyRecord};
+pub use whitened::WhitenedRecord;
 pub use words::{BoundProof, StatusWord};
 
 use crate::error::{Error, Result, damaged};
@@ -60,6 +62,9 @@ pub struct Summary {
     pub fidelity: f64,
     /// The second part of the objective, before it is multiplied by lambda.
     pub regularizer: f64,
+    /// The objective of the best answer with one meta-state, at the same lambda.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub objective_of_one: Option<f64>,
     /// The lower bound of the objective that is proven; null where nothing was.
     pub lower_bound: Option<f64>,
     /// How it was proven.
@@ -102,6 +107,9 @@ pub struct Summary {
     /// The refit in `refit.npz`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refit: Option<RefitRecord>,
+    /// Weights, prices and noise of the whitened problem, where that was solved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub whitened: Option<WhitenedRecord>,
     /// What the bootstrap found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uncertainty: Option<UncertaintyRecord>,
@@ -145,6 +153,7 @@ impl Mismatch {
             wrong::<ErrorMeasures>(&value, "errors"),
             wrong::<Option<ChoiceRecord>>(&value, "choice"),
             wrong::<Option<RefitRecord>>(&value, "refit"),
+            wrong::<Option<WhitenedRecord>>(&value, "whitened"),
             wrong::<Option<UncertaintyRecord>>(&value, "uncertainty"),
             wrong::<Option<KineticsRecord>>(&value, "kinetics"),
         ];
@@ -195,6 +204,10 @@ pub struct ErrorMeasures {
     pub rel_dg: f64,
     /// `(objective - lower_bound) / objective`, proven; null where nothing was proven.
     pub certified_gap: Option<f64>,
+    /// `(objective - lower_bound) / (objective_of_one - objective)`: how much of what the meta-states explain over one could still be missed, proven; absent where nothing was proven or where one
+    /// meta-state is as good.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub explained_gap: Option<f64>,
     /// Relative recovery error, where the truth was given.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rel_re: Option<f64>,
@@ -212,6 +225,7 @@ impl From<&metastate::solve::Solution> for ErrorMeasures {
             ge: e.ge,
             rel_dg: e.rel_dg,
             certified_gap: s.certified_gap(),
+            explained_gap: s.explained_gap(),
             rel_re: e.rel_re,
             rel_se: e.rel_se,
         }

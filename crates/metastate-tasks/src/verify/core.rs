@@ -1,19 +1,32 @@
 //! The solution of the stated problem, by `metastate::verify`: objective, errors, bound and gap.
 
 use metastate::Operator;
+use metastate::chain::LEAST_PRIOR;
+use metastate::fit::{ABOVE_NOISE, PRICE};
+use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
 use metastate::proof::Effort;
-use metastate::verify::{Reported, check_lambda_max, compare, recompute};
+use metastate::verify::{Reported, Terms, check_lambda_max, compare, recompute, recompute_whitened};
 use metastate_report::{BoundProof, Summary, number};
 
 use super::checks::Checks;
 use super::status::Proven;
 use super::subject::Subject;
+use crate::args::ObjectiveKind;
 use crate::error::{CliError, Result};
 use crate::settings;
+
+/// Power steps may end this share below the noise that the solver found.
+const NOISE_ROOM: f64 = 0.02;
 
 /// One line a number; hands back what was proven here.
 pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<Proven> {
     let (summary, chain) = (&subject.result.summary, subject.data.chain());
+    if subject.fit.objective == ObjectiveKind::Whitened {
+        return whitened(checks, subject, truth);
+    }
+    if summary.whitened.is_some() {
+        checks.table("whitened", Some("these options state the paper's problem".to_owned()));
+    }
     let (lambda, lambda_max) = settings::lambda(subject.fit, chain, summary.seed)?;
     // A lambda that was chosen is as it was chosen: the choice has checks of its own.
     let lambda = lambda.or(summary.choice.as_ref().map(|c| c.lambda)).unwrap_or(f64::NAN);
@@ -58,6 +71,47 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     Ok(Proven { gap: Some(found.certified_gap), slack: found.bound_slack() })
 }
 
+/// The whitened problem, stated again from the counts, the recorded prior and prices, and the directions in `prices.npz`.
+fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<Proven> {
+    let (summary, chain) = (&subject.result.summary, subject.data.chain());
+    let nothing = Proven { gap: None, slack: 0.0 };
+    let (Some(told), Some((rows, columns)), Some(parts)) = (&summary.whitened, &subject.result.prices, subject.data.parts()) else {
+        checks.table("whitened", Some("the terms of the problem, its directions or the counts are missing".to_owned()));
+        return Ok(nothing);
+    };
+    // Prior, price and multiple are those of the recipe; lambda follows from them and the noise.
+    let prior = subject.fit.prior.or(summary.choice.as_ref().map(|c| c.prior)).unwrap_or(f64::NAN).max(LEAST_PRIOR);
+    checks.same("whitened: prior", told.prior, prior);
+    checks.same("whitened: price", told.price, PRICE);
+    checks.same("whitened: lambda over the noise", told.lambda_over_noise, ABOVE_NOISE);
+    checks.add("lambda", number(summary.lambda), number(told.lambda_over_noise * told.noise), (summary.lambda - told.lambda_over_noise * told.noise).abs() <= 1e-12 * summary.lambda);
+    let terms = Terms { prior: told.prior, price: told.price, rows, columns, lambda: summary.lambda };
+    let cannot = |e: metastate::Error| {
+        CliError::failed("E-CLI-RESULT", format!("the factors cannot be those of these data: {e}")).at(subject.folder.display().to_string())
+    };
+    let factors = &subject.result.factors;
+    let (found, whiteness) =
+        recompute_whitened(parts.counts(), &terms, &factors.u, &factors.v, subject.result.witness.for_checking(), summary.seed).map_err(cannot)?;
+    checks.add("directions", "orthonormal", format!("off by {:.1e}", whiteness.defect), whiteness.defect <= 1e-9);
+    // Power steps come from below: the noise told may be a little above what they find, and no more below it than rounding.
+    let near = told.noise >= whiteness.noise * (1.0 - 1e-6) && told.noise <= whiteness.noise * (1.0 + NOISE_ROOM) + 1e-6;
+    checks.add("whitened: noise", number(told.noise), format!("at least {}", number(whiteness.noise)), near);
+    let claims = Reported { ge: None, rel_dg: None, rel_re: None, rel_se: None, ..reported(summary) };
+    for c in compare(&claims, &found) {
+        checks.add(c.name, number(c.reported), number(c.recomputed), c.agrees);
+    }
+    checks.not_checked("ge, rel_dg, lambda_max", number(summary.errors.ge), "heuristic: what a local search in white coordinates finds");
+    checks.not_checked("whitened: scores", number(told.held_out), "measured on the folds; fit again to repeat them");
+    let far = |claim: Option<f64>, here: f64| claim.is_some_and(|x| (x - here).abs() <= 1e-7 * here + 1e-13);
+    if let Some(truth) = truth {
+        let (re, se) = (relative_recovery_error(chain.weights(), factors, truth), relative_sampling_error(chain.weights(), chain.p(), truth));
+        checks.add("rel_re and rel_se", format!("{:?}, {:?}", summary.errors.rel_re, summary.errors.rel_se), format!("{re}, {se}"), far(summary.errors.rel_re, re) && far(summary.errors.rel_se, se));
+    }
+    let wrong = wrong_proof(summary, chain.p());
+    checks.add("bound_proof", summary.bound_proof, wrong.unwrap_or("the word for this matrix"), wrong.is_none());
+    Ok(Proven { gap: Some(found.certified_gap), slack: found.bound_slack() })
+}
+
 /// The word for a proof must be the one that this matrix allows, with the numbers that go with it.
 fn wrong_proof(s: &Summary, p: &dyn Operator) -> Option<&'static str> {
     let effort = Effort::default();
@@ -90,6 +144,8 @@ fn reported(s: &Summary) -> Reported {
         rel_dg: Some(s.errors.rel_dg),
         lower_bound: s.lower_bound,
         certified_gap: s.errors.certified_gap,
+        objective_of_one: s.objective_of_one,
+        explained_gap: s.errors.explained_gap,
         rel_re: s.errors.rel_re,
         rel_se: s.errors.rel_se,
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::Checks;
 use super::subject::Subject;
-use crate::args::RefitKind;
+use crate::args::{ObjectiveKind, RefitKind};
 
 /// Files that every result of these options has.
 fn expected(subject: &Subject) -> BTreeSet<&'static str> {
@@ -24,6 +24,7 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     when(subject.has_cells(), &["zones.geojson", "zones.parquet"]);
     when(fit.chooses(), &["path.csv", "ranks.csv"]);
     when(fit.refit_kind() != RefitKind::None, &["refit.npz"]);
+    when(fit.objective == ObjectiveKind::Whitened, &["prices.npz"]);
     when(subject.draws() > 0, &["uncertainty.csv"]);
     names
 }

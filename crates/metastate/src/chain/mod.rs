@@ -5,9 +5,11 @@ pub(crate) mod empirical;
 mod estimate;
 mod given;
 pub(crate) mod stationary;
+mod whitened;
 
 pub use estimate::{Connected, Estimate, TwoSided, WeightsBy};
 pub use given::{Given, RowWeights};
+pub use whitened::{LEAST_PRIOR, SparseAndOne, Whitened};
 pub use stationary::{StationaryLaw, StationaryOptions, stationary_law};
 
 use std::sync::Arc;

@@ -90,6 +90,8 @@ pub(crate) fn closed_classes(p: &dyn Operator) -> (Vec<u32>, Vec<bool>) {
         Row::Sparse(columns, values) => (cursor..columns.len()).find(|&k| values[k] > 0.0).map(|k| (k + 1, columns[k] as usize)),
         Row::Dense(values) => (cursor..d).find(|&j| values[j] > 0.0).map(|j| (j + 1, j)),
         Row::Uniform => (cursor < d).then_some((cursor + 1, cursor)),
+        // The part of rank one reaches every state.
+        Row::SparseAndOne(..) => (cursor < d).then_some((cursor + 1, cursor)),
         Row::LowRank(left, right) => (cursor..d).find(|&j| thin::dot(left, right.row(j)) > 0.0).map(|j| (j + 1, j)),
     });
     let mut closed = vec![true; number];

@@ -17,7 +17,7 @@ const PATH_GAP: f64 = 1e-2;
 const LEAST_PATH_GAP: f64 = 1e-3;
 const PATH_TOLERANCE: f64 = 1e-4;
 /// Up to this number of states every point of the path keeps its zones, for pictures.
-const MOST_STATES_WITH_ZONES: usize = 20_000;
+pub(super) const MOST_STATES_WITH_ZONES: usize = 20_000;
 
 /// Where the solver keeps fewer meta-states than wanted, lambda is made smaller by this factor, so many times at most.
 const SMALLER: f64 = 0.7;
@@ -171,7 +171,7 @@ fn on_path(
 }
 
 /// Rank and prior on the folds; every attempt is kept.
-fn choose_rank(folds: &Folds, options: &FitOptions, unfinished: &mut Unfinished, observer: &mut dyn FitObserver) -> Result<Choice> {
+pub(super) fn choose_rank(folds: &Folds, options: &FitOptions, unfinished: &mut Unfinished, observer: &mut dyn FitObserver) -> Result<Choice> {
     let settings = select_settings(options);
     let tried = unfinished.attempts.clone();
     let mut watch = |attempts: &[_]| {

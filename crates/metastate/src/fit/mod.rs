@@ -18,13 +18,17 @@ mod observe;
 mod options;
 mod refit;
 mod resume;
+mod whitened;
 
 pub use choose::Chosen;
 pub use data::{Data, Parts};
 pub use model::{Model, Moves, Recovery};
 pub use observe::{FitObserver, Stage, Unfinished};
-pub use options::{Clusters, FOLDS, FitOptions, Lambda, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
+pub use options::{Clusters, FOLDS, FitOptions, Lambda, ObjectiveKind, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
 pub use refit::{CONFIDENCE, Intervals, Refit};
+pub use whitened::{ABOVE_NOISE, PRICE, Scores, Stated};
+
+use std::sync::Arc;
 
 use crate::aggregate::{Partition, ZoneFlows};
 use crate::chain::empirical::transition_matrix;
@@ -59,9 +63,14 @@ pub fn fit(data: &Data, options: &FitOptions, observer: &mut dyn FitObserver) ->
 pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, observer: &mut dyn FitObserver) -> Result<Model> {
     let chain = data.chain();
     options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
+    if options.objective == ObjectiveKind::Whitened {
+        let found = whitened::fit(data, options, &mut unfinished, observer)?;
+        return finish(data, options, found.lambda_max, Some(found.chosen), found.solution, Some(found.stated), observer);
+    }
     observer.stage(Stage::LambdaMax);
-    let lambda_max =
-        solve::lambda_max_watched(chain.p(), chain.weights(), options.seed, &mut || observer.look() == solve::Control::Continue)?;
+    let frame = Arc::new(solve::Frame::plain(chain.p().rows(), chain.p().cols()));
+    let mut going = || observer.look() == solve::Control::Continue;
+    let lambda_max = solve::lambda_max_watched(chain.p(), chain.weights(), &frame, options.seed, &mut going)?;
     if data.parts().is_none() && options.needs_parts() {
         return Err(Error::NothingToHoldOut { lambda_max });
     }
@@ -84,7 +93,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     observer.stage(Stage::Solving);
     let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
     let settings = chosen.as_ref().map_or(&options.solver, |c| &c.settings);
-    let mut solution = match unfinished.snapshot {
+    let solution = match unfinished.snapshot {
         Some(snapshot) => solve::resume(&problem, settings, snapshot, observer)?,
         None => solve::solve(&problem, settings, observer)?,
     };
@@ -92,6 +101,20 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     if let Some(chosen) = &mut chosen {
         chosen.solved(&solution, lambda_max);
     }
+    finish(data, options, lambda_max, chosen, solution, None, observer)
+}
+
+/// From a proven solution to the model: the second fit, zones, what moves between them.
+fn finish(
+    data: &Data,
+    options: &FitOptions,
+    lambda_max: f64,
+    chosen: Option<Chosen>,
+    mut solution: solve::Solution,
+    stated: Option<Stated>,
+    observer: &mut dyn FitObserver,
+) -> Result<Model> {
+    let chain = data.chain();
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
     solution.factors.order_by_mass(chain.xi());
 
@@ -101,7 +124,9 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     not_interrupted(observer)?;
     let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
     let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
-    let mut hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
+    // With cheaper directions lambda may exceed the lambda_max of equal prices.
+    let most = if stated.is_some() { f64::INFINITY } else { lambda_max };
+    let mut hints = model::hints(&solution, chosen.as_ref(), most, options);
     // Where the time was up before there were intervals, there are none of the kinetics either.
     let draws = if intervals.is_none() && observer.look() == solve::Control::TimeUp { 0 } else { options.bootstrap };
     if draws < options.bootstrap {
@@ -111,7 +136,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     let moves = moves(data, options, &shown.u, &zones, draws, observer)?;
     hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
     observer.stage(Stage::Done);
-    Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, moves, hints })
+    Ok(Model { lambda_max, chosen, stated, solution, refit, intervals, zones, moves, hints })
 }
 
 /// What goes on between zones and meta-states, where the chain goes on at all.

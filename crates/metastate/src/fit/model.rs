@@ -13,6 +13,7 @@ use crate::solve::errors::{relative_recovery_error, relative_sampling_error};
 use crate::solve::{Factors, Solution, Status};
 
 use super::data::Data;
+use super::whitened::Stated;
 
 /// The meta-states behind a chain, and how good they are known to be.
 ///
@@ -25,6 +26,8 @@ pub struct Model {
     pub lambda_max: f64,
     /// How rank, prior and lambda were chosen, where they were.
     pub chosen: Option<Chosen>,
+    /// Weights, prices and noise of the whitened problem, where that was solved.
+    pub stated: Option<Stated>,
     /// The penalised problem at its lambda, with its proof.
     pub solution: Solution,
     /// The second fit.

@@ -3,6 +3,16 @@
 use crate::error::{Error, Result};
 use crate::solve::{Redundancy, Settings, Solver, Start, StopRule};
 
+/// Which convex problem is stated and proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ObjectiveKind {
+    /// The paper's: rows weighed by their share, every direction at the same price.
+    #[default]
+    Paper,
+    /// Rows and columns weighed so that the noise is white, directions that the likelihood found at a lower price: the solution predicts, and is proven.
+    Whitened,
+}
+
 /// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states are worth their place.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Lambda {
@@ -104,6 +114,7 @@ pub const PATH_FLOOR: f64 = 0.003;
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 pub struct FitOptions {
+    pub(super) objective: ObjectiveKind,
     pub(super) lambda: Lambda,
     pub(super) rank: Rank,
     pub(super) path: Path,
@@ -121,6 +132,7 @@ pub struct FitOptions {
 impl Default for FitOptions {
     fn default() -> Self {
         FitOptions {
+            objective: ObjectiveKind::Paper,
             lambda: Lambda::Chosen,
             rank: Rank::Chosen,
             path: Path::default(),
@@ -142,6 +154,12 @@ fn refused<T>(name: &'static str, value: impl ToString, allowed: &'static str) -
 }
 
 impl FitOptions {
+    /// The convex problem that is stated and proven.
+    pub fn objective(mut self, objective: ObjectiveKind) -> Self {
+        self.objective = objective;
+        self
+    }
+
     /// lambda. A rank that is given has its own lambda: the two exclude each other.
     pub fn lambda(mut self, lambda: Lambda) -> Result<Self> {
         if let Lambda::Given(x) | Lambda::Ratio(x) = lambda {
@@ -298,14 +316,15 @@ impl FitOptions {
         self.lambda == Lambda::Chosen
     }
 
-    /// The second fit that will be made.
+    /// The second fit that will be made. A whitened solution needs none.
     pub fn refit_kind(&self) -> RefitKind {
-        self.refit.unwrap_or(if self.chooses() { RefitKind::Likelihood } else { RefitKind::None })
+        self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
     }
 
     /// How states will get their zones.
     pub fn hard(&self) -> Clusters {
-        self.clusters.unwrap_or(if self.refit_kind() == RefitKind::None { Clusters::Rank } else { Clusters::Membership })
+        let blurred = self.refit_kind() == RefitKind::None && self.objective == ObjectiveKind::Paper;
+        self.clusters.unwrap_or(if blurred { Clusters::Rank } else { Clusters::Membership })
     }
 
     /// Whether the data is needed in parts that can be held out or drawn anew.
@@ -321,6 +340,18 @@ impl FitOptions {
     /// What these options ask of each other: no value alone can tell.
     pub(super) fn check(&self, rows: usize, cols: usize, counted: bool) -> Result<()> {
         self.solver.check(rows, cols)?;
+        if self.objective == ObjectiveKind::Whitened {
+            let name = "the whitened objective";
+            if !self.chooses() {
+                return refused(name, "a given lambda", "its lambda follows from the noise: give the rank, or nothing");
+            }
+            if self.as_in_paper || self.path.whole {
+                return refused(name, "the paper's mode or a path", "the paper's mode and paths of lambda are about the paper's objective");
+            }
+            if self.solver.solver != Solver::Fast || !matches!(self.solver.stop, StopRule::Certificate { .. }) {
+                return refused(name, "another solver or stopping rule", "it is solved by the fast solver and stops at a proven gap");
+            }
+        }
         if let Clusters::Count(k) = self.hard()
             && k > rows
         {

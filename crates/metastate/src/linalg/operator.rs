@@ -16,6 +16,8 @@ pub enum Row<'a> {
     Uniform,
     /// Entry `j` is the inner product of the vector with row `j` of the matrix.
     LowRank(&'a [f64], &'a Mat),
+    /// Ascending columns and their values, and to every entry `j` the number times entry `j` of the vector is added.
+    SparseAndOne(&'a [u32], &'a [f64], f64, &'a [f64]),
 }
 
 impl Row<'_> {
@@ -26,6 +28,13 @@ impl Row<'_> {
             Row::Dense(values) => values.iter().enumerate().for_each(|(j, &x)| f(j, x)),
             Row::Uniform => (0..cols).for_each(|j| f(j, 1.0 / cols as f64)),
             Row::LowRank(left, right) => (0..cols).for_each(|j| f(j, thin::dot(left, right.row(j)))),
+            Row::SparseAndOne(columns, values, left, right) => {
+                let mut stored = columns.iter().zip(*values).peekable();
+                for j in 0..cols {
+                    let here = stored.next_if(|(column, _)| **column as usize == j).map_or(0.0, |(_, x)| *x);
+                    f(j, here + left * right[j]);
+                }
+            }
         }
     }
 }

@@ -42,6 +42,59 @@ pub fn threshold(y: &[f64], guess: f64) -> f64 {
     t
 }
 
+/// Projects a vector, in place, onto `{x >= 0, sum_j c_j x_j = total}` with `c > 0`: `x = [y - tau c]_+`; `tau` is the starting guess and returns the threshold found.
+pub fn project_weighted(y: &mut [f64], c: &[f64], total: f64, tau: &mut f64) {
+    *tau = threshold_weighted(y, c, total, *tau);
+    y.iter_mut().zip(c).for_each(|(y, c)| *y = (*y - *tau * c).max(0.0));
+    let sum = sum_blocks(y.len(), 2, |r| y[r.clone()].iter().zip(&c[r]).map(|(y, c)| c * y).sum::<f64>(), |a, b| *a += b).unwrap_or(total);
+    if sum > 0.0 {
+        y.iter_mut().for_each(|y| *y *= total / sum);
+    }
+}
+
+/// The tau with `sum_j c_j [y_j - tau c_j]_+ = total`, from a guess: Newton steps as in [`threshold`].
+pub fn threshold_weighted(y: &[f64], c: &[f64], total: f64, guess: f64) -> f64 {
+    let above = |t: f64| {
+        let part = |rows: std::ops::Range<usize>| {
+            let (mut sum, mut slope) = (0.0, 0.0);
+            for (y, c) in y[rows.clone()].iter().zip(&c[rows]) {
+                let x = y - t * c;
+                if x > 0.0 {
+                    sum += c * x;
+                    slope += c * c;
+                }
+            }
+            (sum, slope)
+        };
+        sum_blocks(y.len(), 3, part, |a, b| {
+            a.0 += b.0;
+            a.1 += b.1;
+        })
+        .unwrap_or((0.0, 0.0))
+    };
+    let mut t = guess;
+    let (mut sum, mut slope) = if t.is_finite() { above(t) } else { (0.0, 0.0) };
+    if slope == 0.0 {
+        // All entries count: left of the root.
+        let (all, square) = y.iter().zip(c).fold((0.0, 0.0), |(all, square), (y, c)| (all + c * y, square + c * c));
+        t = (all - total) / square;
+        (sum, slope) = above(t);
+    }
+    for _ in 0..200 {
+        let next = t + (sum - total) / slope;
+        if next == t {
+            break;
+        }
+        let (s, at) = above(next);
+        let exact = at == slope && s >= total * (1.0 - 1e-12);
+        (t, sum, slope) = (next, s, at);
+        if exact || slope == 0.0 {
+            break;
+        }
+    }
+    t
+}
+
 /// Rounding leaves the sum at `1 + O(1e-16 n)`; feasibility is worth one more pass.
 fn normalise(y: &mut [f64]) {
     let sum = sum_blocks(y.len(), 1, |r| y[r].iter().sum::<f64>(), |a, b| *a += b).unwrap_or(1.0);
@@ -196,6 +249,28 @@ mod tests {
                 let mut tau = rng.random_range(-2.0..2.0);
                 project(&mut x, &mut tau);
                 assert_optimal(&y, &x);
+            }
+        }
+    }
+
+    #[test]
+    fn weighted_projection_meets_its_optimality_conditions() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(4);
+        for n in [1, 2, 3, 7, 100, 2000] {
+            for _ in 0..20 {
+                let y = random(&mut rng, n);
+                let c: Vec<f64> = (0..n).map(|_| 10f64.powf(rng.random_range(-2.0..2.0))).collect();
+                let total = 10f64.powf(rng.random_range(-2.0..2.0));
+                let mut x = y.clone();
+                project_weighted(&mut x, &c, total, &mut rng.random_range(-2.0..2.0));
+                let sum: f64 = x.iter().zip(&c).map(|(x, c)| x * c).sum();
+                assert!((sum / total - 1.0).abs() < 1e-12 && x.iter().all(|x| *x >= 0.0));
+                // (y_j - x_j) / c_j is one number on the support and no larger off it.
+                let pull: Vec<f64> = (0..n).map(|j| (y[j] - x[j]) / c[j]).collect();
+                let scale = pull.iter().fold(1.0f64, |m, p| m.max(p.abs()));
+                let (low, high) = (0..n).filter(|&j| x[j] > 0.0).fold((f64::MAX, f64::MIN), |(l, h), j| (l.min(pull[j]), h.max(pull[j])));
+                assert!(high - low < 1e-8 * scale, "{low} {high}");
+                assert!((0..n).all(|j| x[j] > 0.0 || pull[j] <= high + 1e-8 * scale));
             }
         }
     }

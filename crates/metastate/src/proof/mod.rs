@@ -137,6 +137,13 @@ impl Proven {
         }
     }
 
+    /// The explained gap of a point with this objective, where the best answer with one meta-state has another: `(F - lower bound) / (F_1 - F)`. None where the meta-states explain nothing
+    /// over one.
+    pub fn explained_gap(&self, objective: f64, of_one: f64) -> Option<f64> {
+        let gap = (objective - self.lower_bound).max(0.0) / (of_one - objective);
+        (of_one > objective && gap.is_finite()).then_some(gap)
+    }
+
     const TRIVIAL: Proven = Proven { lower_bound: 0.0, norm: 1.0, clipped: 0, method: Method::Trivial };
 }
 

@@ -15,7 +15,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::leading::{Explored, Leading, NEAR_ONE, normalise, orthogonalise, remove};
-use super::point::{Clipped, DualPoint, beside};
+use super::point::{Clipped, DualPoint};
 use super::{Effort, Method};
 use crate::linalg::{Mat, small, thin};
 
@@ -50,6 +50,9 @@ pub(super) fn clip_and_prove(
     } else {
         large(w, effort, go_on)?
     };
+    // (P8) L^-1 is the inverse of L as far as the bases are orthonormal.
+    let off = w.problem.frame.metric.as_deref().map_or(0.0, |m| [&m.left, &m.right].iter().map(|s| s.defect() / s.delta().powi(2)).sum::<f64>());
+    let found = (found.0, found.1 * (1.0 + 10.0 * off), found.2);
     found.1.is_finite().then_some(found)
 }
 
@@ -62,13 +65,8 @@ fn rounding(w: &DualPoint, clipped: &Clipped) -> f64 {
 /// (P5)
 fn low_rank(w: &DualPoint) -> Option<(Clipped, f64, Method)> {
     let problem = w.problem;
-    let (m, n) = (problem.rows(), problem.cols());
     let (p_left, p_right) = problem.p.low_rank()?;
-    let ones = Mat::from_fn(n, 1, |_, _| 1.0);
-    let mu = Mat::from_vec(m, 1, w.mu.to_vec()).ok()?;
-    let weighted = |a: &Mat| Mat::from_fn(m, a.cols(), |i, j| problem.xi2[i] * a[(i, j)]);
-    // lambda W = F H^T, up to signs that do not matter for the spans.
-    let (f, h) = (beside(&[&mu, &weighted(w.a), &weighted(p_left)]), beside(&[&ones, w.b, p_right]));
+    let (f, h) = w.factors(p_left, p_right);
     let (left, right) = (small::orthonormalise(&f), small::orthonormalise(&h));
     let leading = Leading::new(w, &left, &right)?;
     // The rest is (I - L L^T) F H^T (I - R R^T) / lambda: column by column what the bases miss of F, times what they miss of H.
@@ -106,7 +104,7 @@ fn dense(
 
 /// The known bases widened by what Lanczos finds near and above 1, as long as that is not too much to be found a few at a time.
 fn explore(w: &DualPoint, effort: &Effort) -> Option<Leading> {
-    let mut leading = Leading::new(w, w.a, w.b)?;
+    let mut leading = w.leading()?;
     for round in 0..=ROUNDS {
         let seed = effort.seed.wrapping_mul(31).wrapping_add(round + 1);
         let found = Explored::run(w, &leading, effort.lanczos_steps, seed);

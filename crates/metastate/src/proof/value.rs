@@ -9,6 +9,9 @@
 //! `[T]_+` sum to one; any other is valid too. Taking the positive part is what the constraint `X >= 0` is worth: it is the freedom to
 //! add any `N >= 0` to W. Beyond [`POSITIVE_STATES`] it is not taken, T need not be formed, and the value is a little lower:
 //! `[t]_+^2 <= t^2`.
+//!
+//! In a frame with totals t and measure c, `X c = t`: then `t_ij = ... + nu_i c_j`, and the rows of `[T]_+` have `sum_j c_j [t_ij]_+ = totals_i`. With prices, what is clipped off `L^-1 W R^-1`
+//! comes off W as `L (left diag(e) right^T) R`.
 
 use super::point::{Clipped, DualPoint, beside};
 use crate::linalg::{Mat, simplex, thin};
@@ -36,6 +39,10 @@ pub(crate) fn estimate(w: &DualPoint, clipped: &Clipped) -> f64 {
 fn factors_of_t(w: &DualPoint, clipped: &Clipped) -> (Mat, Mat) {
     let problem = w.problem;
     let (left, right) = clipped.scaled();
+    let (left, right) = match problem.frame.metric.as_deref() {
+        None => (left, right),
+        Some(metric) => (metric.left.times(&left), metric.right.times(&right)),
+    };
     let scaled = Mat::from_fn(left.rows(), left.cols(), |i, k| problem.lambda * left[(i, k)] / problem.xi2[i]);
     (beside(&[w.a, &scaled]), beside(&[w.b, &right]))
 }
@@ -49,7 +56,8 @@ pub(super) fn lower(w: &DualPoint, clipped: &Clipped) -> f64 {
     let size = total.size + 0.5 * problem.data_norm2;
     // Every term is a sum of at most 2 d + k products, d the larger side, whatever the order of summation: gamma_n <= n eps with eps = 2 u, twice what
     // is needed (Higham 2002, section 3.1).
-    let terms = 2 * problem.larger_side() + f.cols() + 64;
+    let prices = problem.frame.metric.as_deref().map_or(0, |m| m.left.basis().cols() + m.right.basis().cols());
+    let terms = 2 * problem.larger_side() + f.cols() + 64 + prices;
     value - terms as f64 * f64::EPSILON * size
 }
 
@@ -57,6 +65,8 @@ pub(super) fn lower(w: &DualPoint, clipped: &Clipped) -> f64 {
 fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
     let problem = w.problem;
     let (m, n, k) = (problem.rows(), problem.cols(), f.cols());
+    let frame = &problem.frame;
+    let ones = frame.squares().1.sqrt();
     let ht = h.transposed();
     let length_of_h = thin::inner(h, h).sqrt();
     let part = |rows: std::ops::Range<usize>| {
@@ -71,14 +81,19 @@ fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
                 let length_of_f = thin::dot(f.row(i), f.row(i)).sqrt();
                 let row = t.row(i - at);
                 let before = thin::dot(row, row).sqrt();
-                let tau = simplex::threshold(row, f64::INFINITY);
-                let square: f64 = row.iter().map(|t| (t - tau).max(0.0)).map(|t| t * t).sum();
+                let (tau, square): (f64, f64) = if frame.is_plain() {
+                    let tau = simplex::threshold(row, f64::INFINITY);
+                    (tau, row.iter().map(|t| (t - tau).max(0.0)).map(|t| t * t).sum())
+                } else {
+                    let tau = simplex::threshold_weighted(row, &frame.measure, frame.totals[i], f64::INFINITY);
+                    (tau, row.iter().zip(&frame.measure).map(|(t, c)| (t - tau * c).max(0.0)).map(|t| t * t).sum())
+                };
                 let xi2 = problem.xi2[i];
                 let nu = w.mu[i] - xi2 * tau;
-                sum.value += nu - 0.5 * xi2 * square;
+                sum.value += nu * frame.totals[i] - 0.5 * xi2 * square;
                 // Rounding in t_ij is a share of |f_i| |h_j| + |tau|, and enters as xi^2 t dt.
-                let inexact = length_of_f * length_of_h + tau.abs() * (n as f64).sqrt();
-                sum.size += nu.abs() + w.mu[i].abs() + xi2 * (0.5 * square + (before + inexact) * inexact);
+                let inexact = length_of_f * length_of_h + tau.abs() * ones;
+                sum.size += (nu.abs() + w.mu[i].abs()) * frame.totals[i] + xi2 * (0.5 * square + (before + inexact) * inexact);
             }
             at = end;
         }
@@ -95,9 +110,10 @@ fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
 /// Gram matrix of H.
 fn by_grams(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
     let problem = w.problem;
-    let (m, n) = (problem.rows(), problem.cols());
+    let (m, frame) = (problem.rows(), &problem.frame);
+    let n = frame.squares().1;
     let gram = thin::gram(h);
-    let sums = thin::column_sums(h);
+    let sums = frame.measured(h);
     let length_of_h = thin::inner(h, h).sqrt();
     let part = |rows: std::ops::Range<usize>| {
         let mut total = Share::default();
@@ -105,14 +121,14 @@ fn by_grams(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
         for i in rows {
             let fi = f.row(i);
             let sum = thin::dot(fi, &sums);
-            let tau = (sum - 1.0) / n as f64;
+            let tau = (sum - frame.totals[i]) / n;
             thin::row_times(fi, &gram, &mut image);
-            let square = thin::dot(&image, fi) - 2.0 * tau * sum + tau * tau * n as f64;
+            let square = thin::dot(&image, fi) - 2.0 * tau * sum + tau * tau * n;
             let xi2 = problem.xi2[i];
             let nu = w.mu[i] - xi2 * tau;
-            total.value += nu - 0.5 * xi2 * square;
-            let inexact = thin::dot(fi, fi).sqrt() * length_of_h + tau.abs() * (n as f64).sqrt();
-            total.size += nu.abs() + w.mu[i].abs() + xi2 * inexact * inexact;
+            total.value += nu * frame.totals[i] - 0.5 * xi2 * square;
+            let inexact = thin::dot(fi, fi).sqrt() * length_of_h + tau.abs() * n.sqrt();
+            total.size += (nu.abs() + w.mu[i].abs()) * frame.totals[i] + xi2 * inexact * inexact;
         }
         total
     };

@@ -4,6 +4,7 @@
 use super::errors;
 use super::grow::{self, Append, AscentSearch};
 use super::kkt::{LocalErrors, Products, multiplier_and_errors};
+use super::lambda_max::rank_one;
 use super::local::{Fast, LocalSolver, Palm, StepRule};
 use super::observe::{Control, Event, Observer, Phase, Progress};
 use super::problem::{Factors, Problem};
@@ -91,9 +92,11 @@ pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observ
 fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, stop: &mut Option<Ended>) -> Snapshot {
     let full_rank = problem.rows().min(problem.cols());
     let relax_rank = settings.start_rank.unwrap_or(0).clamp(RELAXATION_RANK, 64).min(full_rank);
-    let first = match &settings.start {
-        Start::Given(x) => x.v.clone(),
-        _ => relaxation::random_row_space(problem, relax_rank, settings.seed),
+    // A start is stochastic factors, whatever the coordinates of the problem.
+    let given = if let Start::Given(x) = &settings.start { Some(problem.frame.enter(x)) } else { None };
+    let first = match &given {
+        Some(x) => x.v.clone(),
+        None => relaxation::random_row_space(problem, relax_rank, settings.seed),
     };
     let cap = (settings.max_rank + RELAXATION_RANK).min(full_rank);
     let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
@@ -114,12 +117,12 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
     });
     let (relaxation, bound) = solved.unwrap_or_else(|| trivial_bound(problem));
     let factors = match &settings.start {
-        Start::Given(x) => (**x).clone(),
+        Start::Given(x) => given.unwrap_or_else(|| (**x).clone()),
         Start::Random => start::random(problem, settings.start_rank.unwrap_or(relaxation.rank()).min(settings.max_rank), settings.seed),
         Start::Spectral => {
             let worth = relaxation.spectrum.iter().filter(|s| **s > WORTH_A_COLUMN * relaxation.spectrum[0]).count();
             let rank = settings.start_rank.unwrap_or(worth).clamp(1, settings.max_rank);
-            match start::spectral(&relaxation, rank) {
+            match start::spectral_in(&problem.frame, &relaxation, rank) {
                 Some(x) if settings.start_rank.is_none_or(|wanted| wanted == x.rank()) => x,
                 Some(x) => start::widen(problem, x, rank, settings.seed),
                 None => start::random(problem, rank, settings.seed),
@@ -273,7 +276,7 @@ impl<'a> Run<'a> {
         let norms = thin::column_norms(&self.state.factors.u);
         let keep: Vec<usize> = (0..norms.len()).filter(|&j| norms[j] > self.settings.epsilon0).collect();
         if keep.len() < norms.len() && !keep.is_empty() {
-            self.state.factors.keep_columns(&keep);
+            self.state.factors.keep_columns_in(&keep, &self.problem.frame);
             self.solver.restart();
         }
     }
@@ -522,6 +525,7 @@ impl<'a> Run<'a> {
             rel_re: None,
             rel_se: None,
         };
+        let factors = problem.frame.leave(factors);
         Solution {
             factors,
             status,
@@ -530,6 +534,7 @@ impl<'a> Run<'a> {
             errors,
             mu,
             proof,
+            objective_of_one: problem.published_objective(&rank_one(problem)).value,
             witness,
             rounds: self.state.round + 1,
             sweeps: self.state.sweeps,

@@ -10,7 +10,7 @@ pub fn relative_duality_gap(problem: &Problem, x: &Factors, mu: &[f64], support:
     let mut q = Mat::default();
     problem.times_v(&x.v, &mut q);
     let cross = problem.weighted_inner(&q, &x.u);
-    let linear = cross - problem.data_norm2 - mu.iter().sum::<f64>();
+    let linear = cross - problem.data_norm2 - mu.iter().zip(&problem.frame.totals).map(|(mu, t)| mu * t).sum::<f64>();
     let fidelity = problem.published_objective(x).fidelity;
     let z = if support > 0.0 { 1.0 / support } else { 0.0 };
     (objective + z * linear + z * z * fidelity) / objective

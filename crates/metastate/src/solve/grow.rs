@@ -7,6 +7,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::metric::Side;
 use super::problem::{Factors, Problem};
 use crate::linalg::{Mat, small, thin};
 use crate::proof::point::{DualPoint, beside};
@@ -27,6 +28,8 @@ const FEWEST_STEPS: usize = 8;
 const FEWEST_STARTS: usize = 2;
 /// Directions that are multiplied by W at once.
 const DIRECTIONS_AT_ONCE: usize = 64;
+/// Steps of the best response where directions have prices.
+const RESPONSE_STEPS: usize = 4;
 /// Up to this number of states a thorough search starts from every one of them, ...
 const ALL_SINGLE_STATES: usize = 128;
 /// ... beyond from so many with the largest weights.
@@ -115,9 +118,10 @@ pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64
         let block = left.min(DIRECTIONS_AT_ONCE);
         left -= block;
         let mut v = Mat::from_fn(problem.cols(), block, |_, _| normal(&mut rng).abs());
-        normalise_columns(&mut v);
-        w.apply(&v, &mut image);
-        let values = keep_positive(&mut image);
+        let (left, right) = sides(problem);
+        normalise_columns_in(&mut v, right);
+        w.times(&v, &mut image);
+        let values = best_response(&mut image, left);
         for k in 0..block {
             if values[k] > best.value {
                 best = Violation { u: image.column(k), v: v.column(k), value: values[k] };
@@ -146,7 +150,7 @@ pub(crate) fn thorough_starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
 
 /// The positive and the negative parts of the leading right singular vectors.
 pub(crate) fn singular_starts(w: &DualPoint, seed: u64) -> Mat {
-    let singular = leading_right_vectors(w, seed);
+    let singular = w.from_right(&leading_right_vectors(w, seed));
     Mat::from_fn(w.problem.cols(), 2 * singular.cols(), |i, k| {
         let x = singular[(i, k / 2)];
         if k % 2 == 0 { x.max(0.0) } else { (-x).max(0.0) }
@@ -182,14 +186,15 @@ fn leading_right_vectors(w: &DualPoint, seed: u64) -> Mat {
 
 /// `u = [W v]_+ / ||.||`, `v = [W^T u]_+ / ||.||` for all columns at once, until none gains; the value never falls.
 pub(crate) fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, Vec<f64>) {
-    normalise_columns(&mut v);
+    let (left, right) = sides(w.problem);
+    normalise_columns_in(&mut v, right);
     let (mut u, mut next) = (Mat::default(), Mat::default());
     let mut values = vec![0.0; v.cols()];
     for _ in 0..steps {
-        w.apply(&v, &mut u);
-        keep_positive(&mut u);
-        w.apply_transpose(&u, &mut next);
-        let found = keep_positive(&mut next);
+        w.times(&v, &mut u);
+        best_response(&mut u, left);
+        w.transposed_times(&u, &mut next);
+        let found = best_response(&mut next, right);
         std::mem::swap(&mut v, &mut next);
         let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + 1e-8) || *new == 0.0);
         values = found;
@@ -198,6 +203,42 @@ pub(crate) fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, V
         }
     }
     (u, v, values)
+}
+
+/// The two sides of the prices, where there are any.
+fn sides<'a>(problem: &'a Problem) -> (Option<&'a Side>, Option<&'a Side>) {
+    problem.frame.metric.as_deref().map_or((None, None), |m| (Some(&m.left), Some(&m.right)))
+}
+
+/// For each column y the `x >= 0` with `||L x|| = 1` and `y . x` as large as it is found; the values. Without prices that is `[y]_+ / ||[y]_+||`. With them `y . x - 1/2 ||L x||^2` is raised by
+/// `x <- [y + (1 - delta^2) Q Q^T x]_+` (the concave part of the square at its tangent), x at its best length before each step.
+fn best_response(y: &mut Mat, side: Option<&Side>) -> Vec<f64> {
+    let Some(side) = side else { return keep_positive(y) };
+    let mut x = y.clone();
+    thin::for_each_row_mut(&mut x, |_, row| row.iter_mut().for_each(|x| *x = x.max(0.0)));
+    for _ in 0..RESPONSE_STEPS {
+        let (along, lengths) = (products_of_columns(y, &x), side.norms_squared(&x));
+        let length = |k: usize| if lengths[k] > 0.0 { along[k] / lengths[k] } else { 0.0 };
+        let inside = side.inside(&x);
+        x = Mat::from_fn(y.rows(), y.cols(), |i, k| (y[(i, k)] + side.saved() * length(k) * inside[(i, k)]).max(0.0));
+    }
+    normalise_columns_in(&mut x, Some(side));
+    let values = products_of_columns(y, &x);
+    *y = x;
+    values
+}
+
+/// `y_k . x_k` of every column.
+fn products_of_columns(y: &Mat, x: &Mat) -> Vec<f64> {
+    thin::fold_rows(y, |sums, i, row| (0..row.len()).for_each(|k| sums[k] += row[k] * x[(i, k)]))
+}
+
+/// Columns scaled to `||L x|| = 1`.
+fn normalise_columns_in(m: &mut Mat, side: Option<&Side>) -> Vec<f64> {
+    let Some(side) = side else { return normalise_columns(m) };
+    let norms: Vec<f64> = side.norms_squared(m).iter().map(|n| n.sqrt()).collect();
+    thin::for_each_row_mut(m, |_, row| row.iter_mut().zip(&norms).for_each(|(x, n)| *x = if *n > 0.0 { *x / n } else { 0.0 }));
+    norms
 }
 
 fn normal(rng: &mut impl Rng) -> f64 {
@@ -222,7 +263,7 @@ fn from_states(w: &DualPoint, chosen: &[usize]) -> Mat {
     let mut states = Mat::zeros(w.problem.rows(), chosen.len());
     chosen.iter().enumerate().for_each(|(k, &i)| states[(i, k)] = 1.0);
     let mut image = Mat::default();
-    w.apply_transpose(&states, &mut image);
+    w.transposed_times(&states, &mut image);
     thin::for_each_row_mut(&mut image, |_, row| row.iter_mut().for_each(|x| *x = x.max(0.0)));
     image
 }
@@ -262,13 +303,13 @@ pub fn append(problem: &Problem, x: &Factors, violations: &[Violation], settings
     let before = problem.objective(x).value;
     let mut load = vec![0.0; m];
     for c in chosen {
-        load.iter_mut().zip(&c.u).for_each(|(l, u)| *l += u);
+        load.iter_mut().zip(&c.u).zip(&problem.frame.totals).for_each(|((l, u), t)| *l += u / t);
     }
     let highest = load.iter().copied().fold(0.0, f64::max);
     if highest.is_nan() || highest <= 0.0 {
         return None;
     }
-    let sums: Vec<f64> = chosen.iter().map(|c| c.v.iter().sum()).collect();
+    let sums: Vec<f64> = chosen.iter().map(|c| c.v.iter().zip(&problem.frame.measure).map(|(v, c)| v * c).sum()).collect();
     let v = Mat::from_fn(n, s + chosen.len(), |i, j| if j < s { x.v[(i, j)] } else { chosen[j - s].v[i] / sums[j - s] });
     let mut kappa = 1.0 / highest;
     while kappa >= settings.smallest_kappa {
@@ -277,6 +318,7 @@ pub fn append(problem: &Problem, x: &Factors, violations: &[Violation], settings
         });
         let mut longer = Factors { u, v: v.clone() };
         longer.normalise_rows();
+        thin::scale_rows(&mut longer.u, &problem.frame.totals);
         if problem.objective(&longer).value < (1.0 - settings.decrease) * before {
             return Some(longer);
         }

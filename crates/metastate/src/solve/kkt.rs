@@ -1,7 +1,7 @@
 //! First-order conditions of the factorised problem (the paper's Theorem 4.2): the multiplier mu and the local errors
-//! relLE1 and relLE2. All of it comes from the four products that a sweep has computed anyway.
+//! relLE1 and relLE2. All of it comes from the four products that a sweep has computed anyway. With prices of directions the gradient of `||L u_j||` is `L^2 u_j / ||L u_j||`.
 
-use super::problem::{Factors, Problem, diagonal_roots, ratio};
+use super::problem::{Factors, Problem, ratio};
 use crate::linalg::{Mat, thin};
 
 /// A membership below this share of the largest one in its row counts as zero in the estimate of mu: after a projection
@@ -64,11 +64,17 @@ impl LocalErrors {
 /// mu (one number a row) and the two local errors.
 pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products) -> (Vec<f64>, LocalErrors) {
     let s = x.rank();
-    let (u_norms, v_norms) = (thin::column_norms(&x.u), diagonal_roots(&products.g));
+    let (u_norms, v_norms) = (problem.u_norms(&x.u), problem.v_norms(&x.v, &products.g));
     let lambda = problem.lambda;
     // lambda ||V_j|| / ||U_j|| and its inverse for the other block.
     let on_u: Vec<f64> = (0..s).map(|j| ratio(lambda * v_norms[j], u_norms[j])).collect();
     let on_v: Vec<f64> = (0..s).map(|j| ratio(lambda * u_norms[j], v_norms[j])).collect();
+
+    // (1 - delta^2) Q Q^T U and its like for V: what the gradient of the norms lacks of U and V. Nothing without prices.
+    let metric = problem.frame.metric.as_deref();
+    let spared = metric.map(|m| (m.left.inside(&x.u), m.right.inside(&x.v), m.left.saved(), m.right.saved()));
+    let spared_u = |i: usize, j: usize| spared.as_ref().map_or(0.0, |(u, _, saved, _)| saved * u[(i, j)]);
+    let spared_v = |i: usize, j: usize| spared.as_ref().map_or(0.0, |(_, v, _, saved)| saved * v[(i, j)]);
 
     let mut mu = vec![0.0; problem.rows()];
     let (mut error1, mut scale1) = (0.0, 0.0);
@@ -90,7 +96,7 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
                     for j in 0..s {
                         gradient[j] = problem.xi2[i] * (gradient[j] - q[j]);
                         if u[j] > floor {
-                            sum += on_u[j] * u[j] + gradient[j];
+                            sum += on_u[j] * (u[j] - spared_u(i, j)) + gradient[j];
                             count += 1.0;
                         }
                     }
@@ -98,7 +104,7 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
                     *mu = if count > 0.0 { sum / count } else { gradient.iter().copied().fold(f64::INFINITY, f64::min) };
                     for j in 0..s {
                         let target = on_u[j] * u[j];
-                        error += ((*mu - gradient[j]).max(0.0) - target).abs();
+                        error += ((*mu - gradient[j] + on_u[j] * spared_u(i, j)).max(0.0) - target).abs();
                         scale += target;
                     }
                 }
@@ -121,7 +127,7 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
             thin::row_times(v, &products.a, &mut gradient);
             for j in 0..s {
                 let target = on_v[j] * v[j];
-                error += ((level[j] - (gradient[j] - b[j])).max(0.0) - target).abs();
+                error += ((problem.frame.measure[i] * level[j] - (gradient[j] - b[j]) + on_v[j] * spared_v(i, j)).max(0.0) - target).abs();
                 scale += target;
             }
         }

@@ -1,10 +1,13 @@
 //! `lambda_max`: the smallest lambda at which one meta-state is optimal. Raw lambdas are around 1e-6 to 1e-10 and scale as
 //! about `1/d^2`; shares of lambda_max are numbers that people can use.
 
+use std::sync::Arc;
+
 use super::grow;
-use super::problem::{Factors, Problem};
+use super::local::{Fast, LocalSolver, project_columns_in};
+use super::problem::{Factors, Frame, Problem};
 use crate::error::{Error, Result};
-use crate::linalg::simplex::project;
+use crate::linalg::simplex::{project, project_weighted};
 use crate::linalg::{Mat, Operator, thin};
 use crate::proof::point::{DualPoint, beside};
 
@@ -30,6 +33,8 @@ const BRACKETED_STATES: usize = 600;
 const SMALLEST: f64 = 1e-9;
 /// Rounds of the fixed point, at most.
 const ROUNDS: usize = 100;
+/// Sweeps for one meta-state with prices, at most.
+const PRICED_SWEEPS: usize = 500;
 /// Relative precision of the answer.
 const PRECISION: f64 = 1e-4;
 
@@ -37,14 +42,21 @@ const PRECISION: f64 = 1e-4;
 /// m the number of rows, `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
 /// `alpha (c + lambda sqrt(m) / ||v||) = c`, found by bisection.
 pub fn rank_one(problem: &Problem) -> Factors {
-    let m = problem.rows();
-    let ones = Mat::from_fn(m, 1, |_, _| 1.0);
+    let frame = &problem.frame;
+    let ones = Mat::from_fn(problem.rows(), 1, |i, _| frame.totals[i]);
+    if frame.metric.is_some() {
+        return priced_rank_one(problem, ones);
+    }
+    let length = frame.squares().0.sqrt();
     let (mut scratch, mut b) = (Mat::default(), Mat::default());
     problem.transposed_times_u(&ones, &mut scratch, &mut b);
-    let c: f64 = problem.xi2.iter().sum();
+    let c: f64 = problem.xi2.iter().zip(&frame.totals).map(|(w, t)| w * t * t).sum();
     let at = |alpha: f64| {
         let mut v: Vec<f64> = b.as_slice().iter().map(|b| alpha * b / c).collect();
-        project(&mut v, &mut f64::INFINITY.clone());
+        match frame.is_plain() {
+            true => project(&mut v, &mut f64::INFINITY.clone()),
+            false => project_weighted(&mut v, &frame.measure, 1.0, &mut f64::INFINITY.clone()),
+        }
         v
     };
     let (mut low, mut high) = (0.0, 1.0);
@@ -52,10 +64,27 @@ pub fn rank_one(problem: &Problem) -> Factors {
         let alpha = 0.5 * (low + high);
         let v = at(alpha);
         let norm = thin::dot(&v, &v).sqrt();
-        if alpha * (c + problem.lambda * (m as f64).sqrt() / norm) < c { low = alpha } else { high = alpha }
+        if alpha * (c + problem.lambda * length / norm) < c { low = alpha } else { high = alpha }
     }
     let v = at(0.5 * (low + high));
     Factors { u: ones, v: Mat::from_fn(problem.cols(), 1, |j, _| v[j]) }
+}
+
+/// The same with prices of directions: a convex problem in V alone, by sweeps that lower it until nothing is gained.
+fn priced_rank_one(problem: &Problem, u: Mat) -> Factors {
+    let mut v = Mat::from_fn(problem.cols(), 1, |j, _| problem.frame.measure[j]);
+    project_columns_in(&mut v, &problem.frame);
+    let mut x = Factors { u, v };
+    let mut solver = Fast::new(0);
+    let mut value = f64::INFINITY;
+    for _ in 0..PRICED_SWEEPS {
+        let next = solver.sweep(problem, &mut x).value;
+        if value - next <= 1e-15 * next {
+            break;
+        }
+        value = next;
+    }
+    x
 }
 
 /// Smallest lambda at which no pair of nonnegative directions improves on one meta-state, as projected ascent finds it.
@@ -64,19 +93,24 @@ pub fn rank_one(problem: &Problem) -> Factors {
 /// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
 /// it, the climb slows down: its steps are extrapolated, and with few states the rest of the way is bracketed, with a thorough search at every step.
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
-    lambda_max_watched(p, weights, seed, &mut || true)
+    lambda_max_in(p, weights, &Arc::new(Frame::plain(p.rows(), p.cols())), seed)
+}
+
+/// The same in other coordinates, every direction at the same price.
+pub fn lambda_max_in(p: &dyn Operator, weights: &[f64], frame: &Arc<Frame>, seed: u64) -> Result<f64> {
+    lambda_max_watched(p, weights, frame, seed, &mut || true)
 }
 
 /// The same; `go_on` is asked before every search and may end it with [`Error::Interrupted`]: there is no lambda_max that is half found.
-pub fn lambda_max_watched(p: &dyn Operator, weights: &[f64], seed: u64, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
+pub fn lambda_max_watched(p: &dyn Operator, weights: &[f64], frame: &Arc<Frame>, seed: u64, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
     let mut at = |lambda: f64, from: From| -> Result<(f64, Mat)> {
         if !go_on() {
             return Err(Error::Interrupted);
         }
-        Ok(best_pair(&Problem::new(p, weights, lambda)?, from, seed))
+        Ok(best_pair(&Problem::in_frame(p, weights, lambda, Arc::clone(frame))?, from, seed))
     };
     // Far below every lambda that matters, and far above numbers whose squares vanish.
-    let mut low = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
+    let mut low = SMALLEST * weights.iter().zip(&frame.totals).map(|(w, t)| (w * t) * (w * t)).sum::<f64>();
     let dear = p.nonzeros() > DEAR;
     let (mut best, mut starts) = at(low, if dear { From::Random } else { From::Everywhere })?;
     // The step before, and a lambda at which no pair was found that pays.
@@ -152,8 +186,9 @@ fn best_pair(problem: &Problem, from: From, seed: u64) -> (f64, Mat) {
     let mut q = Mat::default();
     problem.times_v(&x.v, &mut q);
     let norm2 = thin::dot(x.v.as_slice(), x.v.as_slice());
-    let level = lambda * (norm2 / m as f64).sqrt();
-    let mu: Vec<f64> = (0..m).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
+    let level = lambda * (norm2 / problem.frame.squares().0).sqrt();
+    let total = |i: usize| problem.frame.totals[i];
+    let mu: Vec<f64> = (0..m).map(|i| problem.xi2[i] * (total(i) * norm2 - q[(i, 0)]) + level * total(i)).collect();
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu: &mu };
     let (first, work) = match from {
         From::These(starts) => (starts.clone(), 0),

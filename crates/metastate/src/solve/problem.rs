@@ -1,7 +1,13 @@
 //! The problem: `F(U, V) = 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, U row-stochastic, V
 //! column-stochastic (the paper's (4.1)). X = U V^T is never formed: all is written in `Q = P V`, `B = P^T Xi^2 U` and the
 //! Gram matrices `G = V^T V`, `A = U^T Xi^2 U`.
+//!
+//! The same in other coordinates ([`Frame`]): row i of U sums to `totals_i`, columns of V have `sum_j measure_j v_j = 1`, and norms are taken in a [`Metric`]. The paper's problem has ones and no
+//! metric. Multiplying by one changes no bit, so both are one program.
 
+use std::sync::Arc;
+
+use super::metric::Metric;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, Operator, thin};
 
@@ -24,6 +30,83 @@ pub struct Problem<'a> {
     pub lambda: f64,
     /// `||Xi P||_F^2`.
     pub data_norm2: f64,
+    /// What the rows and columns of X sum to, and the prices of directions.
+    pub frame: Arc<Frame>,
+}
+
+/// The coordinates in which a problem is written: `X measure = totals`, atoms cost `||L u|| ||R v||`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// What each row of U sums to; ones in the paper's problem.
+    pub totals: Vec<f64>,
+    /// The weights with which each column of V sums to one; ones in the paper's problem.
+    pub measure: Vec<f64>,
+    /// L and R; none where every direction costs the same.
+    pub metric: Option<Arc<Metric>>,
+    plain: bool,
+}
+
+impl Frame {
+    /// The paper's.
+    pub fn plain(rows: usize, cols: usize) -> Self {
+        Frame { totals: vec![1.0; rows], measure: vec![1.0; cols], metric: None, plain: true }
+    }
+
+    /// Totals and measure must be positive.
+    pub fn new(totals: Vec<f64>, measure: Vec<f64>, metric: Option<Arc<Metric>>) -> Result<Self> {
+        let wrong = |x: &&f64| !(x.is_finite() && **x > 0.0);
+        if let Some(x) = totals.iter().chain(&measure).find(wrong) {
+            return Err(Error::Setting { name: "a weight", value: x.to_string(), allowed: "weights must be positive" });
+        }
+        let size = |what, expected, found| if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
+        if let Some(metric) = &metric {
+            size("the directions of the rows", totals.len(), metric.left.basis().rows())?;
+            size("the directions of the columns", measure.len(), metric.right.basis().rows())?;
+        }
+        Ok(Frame { totals, measure, metric, plain: false })
+    }
+
+    /// Whether all totals and measures are one.
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// The same coordinates with other prices.
+    pub fn with_metric(&self, metric: Option<Arc<Metric>>) -> Result<Self> {
+        Frame::new(self.totals.clone(), self.measure.clone(), metric)
+    }
+
+    /// Stochastic factors in these coordinates: row i of U times its total, row j of V over its measure.
+    pub fn enter(&self, x: &Factors) -> Factors {
+        let mut inside = x.clone();
+        if !self.plain {
+            thin::scale_rows(&mut inside.u, &self.totals);
+            thin::for_each_row_mut(&mut inside.v, |j, row| row.iter_mut().for_each(|v| *v /= self.measure[j]));
+        }
+        inside
+    }
+
+    /// The way back.
+    pub fn leave(&self, mut x: Factors) -> Factors {
+        if !self.plain {
+            thin::for_each_row_mut(&mut x.u, |i, row| row.iter_mut().for_each(|u| *u /= self.totals[i]));
+            thin::scale_rows(&mut x.v, &self.measure);
+        }
+        x
+    }
+
+    /// `sum_j measure_j m_jk` of every column.
+    pub(crate) fn measured(&self, m: &Mat) -> Vec<f64> {
+        match self.plain {
+            true => thin::column_sums(m),
+            false => thin::fold_rows(m, |sums, j, row| sums.iter_mut().zip(row).for_each(|(s, x)| *s += self.measure[j] * x)),
+        }
+    }
+
+    /// `||totals||^2` and `||measure||^2`: the numbers of rows and columns, where all are one.
+    pub(crate) fn squares(&self) -> (f64, f64) {
+        (self.totals.iter().map(|t| t * t).sum(), self.measure.iter().map(|c| c * c).sum())
+    }
 }
 
 /// The two parts of F.
@@ -57,6 +140,12 @@ impl Factors {
         self.u = self.u.select_columns(keep);
         self.v = self.v.select_columns(keep);
         self.normalise_rows();
+    }
+
+    /// Keeps the columns named and makes the rows of U sum again to what they should.
+    pub(crate) fn keep_columns_in(&mut self, keep: &[usize], frame: &Frame) {
+        self.keep_columns(keep);
+        thin::scale_rows(&mut self.u, &frame.totals);
     }
 
     /// The mass of each meta-state, `sum_i share_i u_ij`.
@@ -104,7 +193,35 @@ impl<'a> Problem<'a> {
             });
         }
         let xi2 = xi.iter().map(|w| w * w).collect();
-        Ok(Problem { p, xi, xi2, lambda, data_norm2: p.weighted_norm_squared(xi) })
+        let frame = Arc::new(Frame::plain(p.rows(), p.cols()));
+        Ok(Problem { p, xi, xi2, lambda, data_norm2: p.weighted_norm_squared(xi), frame })
+    }
+
+    /// The same in other coordinates. Prices of directions need rows that weigh the same.
+    pub fn in_frame(p: &'a dyn Operator, xi: &'a [f64], lambda: f64, frame: Arc<Frame>) -> Result<Self> {
+        let size = |what, expected, found| if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
+        size("the totals of the rows", p.rows(), frame.totals.len())?;
+        size("the measures of the columns", p.cols(), frame.measure.len())?;
+        if frame.metric.is_some() && xi.iter().any(|w| *w != 1.0) {
+            return Err(Error::Setting { name: "a weight", value: "a number other than 1".to_owned(), allowed: "with prices of directions all rows must weigh 1" });
+        }
+        Ok(Problem { frame, ..Problem::new(p, xi, lambda)? })
+    }
+
+    /// `||L u_j||` of every column.
+    pub fn u_norms(&self, u: &Mat) -> Vec<f64> {
+        match &self.frame.metric {
+            None => thin::column_norms(u),
+            Some(metric) => metric.left.norms_squared(u).iter().map(|n| n.sqrt()).collect(),
+        }
+    }
+
+    /// `||R v_j||` of every column; `g` is `V^T V`.
+    pub fn v_norms(&self, v: &Mat, g: &Mat) -> Vec<f64> {
+        match &self.frame.metric {
+            None => diagonal_roots(g),
+            Some(metric) => metric.right.norms_squared(v).iter().map(|n| n.sqrt()).collect(),
+        }
     }
 
     /// The same data at another lambda.
@@ -164,7 +281,7 @@ impl<'a> Problem<'a> {
         if fidelity < 1e-10 * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
             fidelity = self.fidelity_by_rows(x);
         }
-        let regularizer = regularizer(&thin::column_norms(&x.u), &diagonal_roots(g));
+        let regularizer = regularizer(&self.u_norms(&x.u), &self.v_norms(&x.v, g));
         Objective { fidelity, regularizer, value: fidelity + self.lambda * regularizer }
     }
 
@@ -207,6 +324,6 @@ pub(crate) fn ratio(a: f64, n: f64) -> f64 {
 }
 
 /// Column norms from a Gram matrix.
-pub(crate) fn diagonal_roots(g: &Mat) -> Vec<f64> {
+fn diagonal_roots(g: &Mat) -> Vec<f64> {
     (0..g.rows()).map(|j| g[(j, j)].max(0.0).sqrt()).collect()
 }

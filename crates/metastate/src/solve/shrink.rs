@@ -29,7 +29,7 @@ pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64, removal: R
             if !keep.is_empty() && keep.len() < s {
                 let mut shorter = x.clone();
                 thin::for_each_row_mut(&mut shorter.u, |_, row| row.iter_mut().zip(&rest).for_each(|(u, r)| *u *= r));
-                shorter.keep_columns(&keep);
+                shorter.keep_columns_in(&keep, &problem.frame);
                 return Some(shorter);
             }
         }

@@ -87,6 +87,8 @@ pub struct Solution {
     pub mu: Vec<f64>,
     /// The lower bound that was proven, and how; none where nothing was to be proven.
     pub proof: Option<Proven>,
+    /// F of the best answer with one meta-state, at the same lambda.
+    pub objective_of_one: f64,
     /// The dual point behind the bound, for others to check.
     pub witness: Witness,
     /// Local solves.
@@ -104,5 +106,11 @@ impl Solution {
     /// The *certified gap*: no objective is smaller than F by more than this share of it. None where nothing was proven.
     pub fn certified_gap(&self) -> Option<f64> {
         self.proof.as_ref().map(|p| p.gap(self.objective.value))
+    }
+
+    /// The *explained gap*: the same distance to the bound as a share of what the meta-states explain over one, `(F - lower bound) / (F_1 - F)`. On noisy data most of F is
+    /// noise that no model explains, and a share of F flatters. None where nothing was proven, or where one meta-state is as good.
+    pub fn explained_gap(&self) -> Option<f64> {
+        self.proof.as_ref().and_then(|p| p.explained_gap(self.objective.value, self.objective_of_one))
     }
 }

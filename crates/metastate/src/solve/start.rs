@@ -5,8 +5,8 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::local::{project_columns, project_rows};
-use super::problem::{Factors, Problem};
+use super::local::{project_columns_in, project_rows_in};
+use super::problem::{Factors, Frame, Problem};
 use super::relaxation::Relaxation;
 use crate::linalg::{Mat, small, thin};
 use crate::proof::point::beside;
@@ -17,7 +17,8 @@ pub fn random(problem: &Problem, rank: usize, seed: u64) -> Factors {
     let mut draw = |_: usize, _: usize| -> f64 { Exp1.sample(&mut rng) };
     let mut x = Factors { u: Mat::from_fn(problem.rows(), rank, &mut draw), v: Mat::from_fn(problem.cols(), rank, &mut draw) };
     x.normalise_rows();
-    let sums = thin::column_sums(&x.v);
+    thin::scale_rows(&mut x.u, &problem.frame.totals);
+    let sums = problem.frame.measured(&x.v);
     thin::for_each_row_mut(&mut x.v, |_, row| row.iter_mut().zip(&sums).for_each(|(v, s)| *v /= s));
     x
 }
@@ -37,13 +38,21 @@ pub fn spectral_basis(problem: &Problem, rank: usize, seed: u64) -> Relaxation {
     x
 }
 
+/// The spectral start in the paper's coordinates.
+pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
+    spectral_in(&Frame::plain(x.a.rows(), x.b.rows()), x, rank)
+}
+
 /// Rows of A lie in the plane `a . (B^T 1) = 1`, inside the convex hull of the meta-states. The outermost rows (successive
 /// projections) stand in for the meta-states; memberships are the coordinates with respect to them.
-pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
+pub fn spectral_in(frame: &Frame, x: &Relaxation, rank: usize) -> Option<Factors> {
     let k = rank.min(x.rank());
     // The leading k directions of X: columns of B are orthogonal and sorted by length.
     let leading: Vec<usize> = (0..k).collect();
     let (a, b) = (x.a.select_columns(&leading), x.b.select_columns(&leading));
+    // Rows with other totals are brought to one first, and back again at the end.
+    let mut a = a;
+    thin::for_each_row_mut(&mut a, |i, row| row.iter_mut().for_each(|x| *x /= frame.totals[i]));
     let anchors = successive_projections(&a, k);
     let k = anchors.len();
     let vertices = Mat::from_fn(k, a.cols(), |l, j| a[(anchors[l], j)]);
@@ -58,8 +67,9 @@ pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
     let (mut u, mut v) = (Mat::default(), Mat::default());
     thin::product(&a, &inverse, &mut u);
     thin::product(&b, &vertices.transposed(), &mut v);
-    project_rows(&mut u);
-    project_columns(&mut v);
+    thin::scale_rows(&mut u, &frame.totals);
+    project_rows_in(&mut u, frame);
+    project_columns_in(&mut v, frame);
     Some(Factors { u, v })
 }
 

@@ -5,7 +5,7 @@ use super::problem::Problem;
 use super::relaxation::Relaxation;
 use crate::linalg::Mat;
 use crate::proof::leading::{Explored, Leading, NEAR_ONE};
-use crate::proof::point::{DualPoint, beside};
+use crate::proof::point::DualPoint;
 use crate::proof::value;
 
 /// Lanczos steps of one look.
@@ -36,22 +36,19 @@ impl Steering {
 /// above 1 (columns), by which the relaxation may grow.
 pub fn look(problem: &Problem, x: &Relaxation, seed: u64) -> Option<(Steering, Mat)> {
     let w = DualPoint { problem, a: &x.a, b: &x.b, mu: &x.mu };
-    let (m, n) = (problem.rows(), problem.cols());
     let guess =
         |leading: &Leading, rest: f64| Steering((value::estimate(&w, &leading.clip()) / leading.norm_with(rest, 0.0).max(1.0)).max(0.0));
     if let Some((left, right)) = problem.p.low_rank() {
-        let ones = Mat::from_fn(n, 1, |_, _| 1.0);
-        let mu = Mat::from_vec(m, 1, x.mu.clone()).ok()?;
-        let weighted = |a: &Mat| Mat::from_fn(m, a.cols(), |i, j| problem.xi2[i] * a[(i, j)]);
-        let leading = Leading::new(&w, &beside(&[&mu, &weighted(&x.a), &weighted(left)]), &beside(&[&ones, &x.b, right]))?;
+        let (f, h) = w.factors(left, right);
+        let leading = Leading::new(&w, &f, &h)?;
         let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0 + 1e-9).collect();
-        let grow = leading.right.select_columns(&over);
+        let grow = w.from_right(&leading.right.select_columns(&over));
         return Some((guess(&leading, 0.0), grow));
     }
-    let leading = Leading::new(&w, &x.a, &x.b)?;
+    let leading = w.leading()?;
     let found = Explored::run(&w, &leading, STEPS, seed.wrapping_mul(31).wrapping_add(1));
     let near: Vec<usize> = (0..found.above(NEAR_ONE)).collect();
-    let grow = found.right.select_columns(&(0..found.above(1.0)).collect::<Vec<_>>());
+    let grow = w.from_right(&found.right.select_columns(&(0..found.above(1.0)).collect::<Vec<_>>()));
     let below = found.values.get(near.len()).copied().unwrap_or(0.0);
     let leading =
         if near.is_empty() { leading } else { leading.with(&w, &found.left.select_columns(&near), &found.right.select_columns(&near))? };

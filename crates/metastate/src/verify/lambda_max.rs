@@ -69,6 +69,18 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
     Ok(LambdaMaxCheck { at_it: found(stated), below_it, degenerate, smallest, rounding })
 }
 
+/// F of the best answer with one meta-state.
+pub(super) fn objective_of_one(rows: &Rows, xi: &[f64], lambda: f64) -> f64 {
+    let m = rows.rows();
+    let weights: Vec<f64> = xi.iter().map(|x| x * x).collect();
+    let total: f64 = weights.iter().sum();
+    let mean = rows.transposed_times(&Mat::from_fn(m, 1, |i, _| weights[i] / total)).into_vec();
+    let v = one_metastate(&mean, m, total, lambda);
+    let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let (ones, v) = (Mat::from_fn(m, 1, |_, _| 1.0), Mat::from_fn(v.len(), 1, |j, _| v[j]));
+    0.5 * rows.residual2(xi, &ones, &v) + lambda * (m as f64).sqrt() * length
+}
+
 /// The best pair at the rank-one solution of this lambda.
 fn search(rows: &Rows, xi: &[f64], weights: &[f64], total: f64, mean: &[f64], lambda: f64, seed: u64) -> f64 {
     let (m, n) = (rows.rows(), rows.cols());

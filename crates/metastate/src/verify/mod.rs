@@ -12,9 +12,11 @@ mod dual;
 mod lambda_max;
 pub mod plain;
 mod rows;
+mod whitened;
 
 pub use compare::{Check, Reported, compare};
 pub use lambda_max::{LambdaMaxCheck, check_lambda_max};
+pub use whitened::{Terms, Whiteness, recompute_whitened};
 
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, Operator};
@@ -111,6 +113,8 @@ pub struct Recomputed {
     pub lower_bound: f64,
     /// `(objective - lower_bound) / objective`.
     pub certified_gap: f64,
+    /// F of the best answer with one meta-state, at the same lambda.
+    pub objective_of_one: f64,
     /// What the bound rests on.
     pub bound_proof: BoundProof,
     /// What the spectral norm of the clipped dual point was proven to be at most; the point was divided by it where it
@@ -192,6 +196,7 @@ pub fn recompute(
         rel_le_rounding: local.rounding,
         lower_bound: bound.value,
         certified_gap: ((objective - bound.value) / objective).max(0.0),
+        objective_of_one: lambda_max::objective_of_one(&p, xi, lambda),
         bound_proof: bound.proof,
         bound_norm: bound.norm,
         bound_rounding: bound.rounding,

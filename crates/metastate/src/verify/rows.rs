@@ -134,6 +134,17 @@ fn each(row: Row<'_>, n: usize, mut f: impl FnMut(usize, f64)) {
                 f(j, dot(left, right.row(j)));
             }
         }
+        Row::SparseAndOne(columns, values, left, right) => {
+            let mut at = 0;
+            for (j, r) in right.iter().enumerate() {
+                let mut x = left * r;
+                if columns.get(at).is_some_and(|c| *c as usize == j) {
+                    x += values[at];
+                    at += 1;
+                }
+                f(j, x);
+            }
+        }
     }
 }
 
@@ -158,6 +169,13 @@ fn check_row(what: &'static str, i: usize, row: Row<'_>, n: usize) -> Result<()>
                 finite(j as usize, x)?;
             }
             Ok(())
+        }
+        Row::SparseAndOne(columns, values, left, right) => {
+            size(right.len(), n)?;
+            size(values.len(), columns.len())?;
+            finite(0, left)?;
+            right.iter().enumerate().try_for_each(|(j, &x)| finite(j, x))?;
+            columns.iter().zip(values).try_for_each(|(&j, &x)| finite(j as usize, x))
         }
         Row::LowRank(left, right) => {
             size(right.rows(), n)?;

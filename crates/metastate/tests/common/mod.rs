@@ -135,6 +135,8 @@ pub fn claims(solution: &Solution) -> Reported {
         rel_dg: Some(solution.errors.rel_dg),
         lower_bound: solution.proof.as_ref().map(|p| p.lower_bound()),
         certified_gap: solution.certified_gap(),
+        objective_of_one: Some(solution.objective_of_one),
+        explained_gap: solution.explained_gap(),
         rel_re: None,
         rel_se: None,
     }

@@ -232,7 +232,7 @@
   if (S.choice && S.choice.verdict) document.getElementById('facts').before(el('p', { class: 'note', id: 'prediction', text: 'Verdict: ' + S.choice.verdict + '.' }));
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
   document.getElementById('facts').append(fact(count(d), 'states'), fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
-    fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), S.refit ? `proven gap of the penalised solution (${S.rank} meta-states)` : 'certified gap'), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
+    fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), S.refit ? `proven gap of the penalised solution (${S.rank} meta-states)` : 'certified gap'), ...(S.errors.explained_gap == null ? [] : [fact(percent(S.errors.explained_gap), 'explained gap: of what the meta-states explain over one')]), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
   const chips = document.getElementById('chips');
   D.metastates.forEach((m, j) => {
     const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'false', 'data-metastate': j, on: { click: () => pick(j) } },
@@ -570,7 +570,7 @@
   {
     const body = card('provenance', 'Provenance', 'Everything that is needed to get the same numbers again.', figures, 'Provenance');
     body.append(el('pre', { text: S.command }));
-    const e = S.errors, rows = [['what', 'value'], ['version', S.version], ['seed', S.seed], ['status', S.status], ['objective', S.objective], ['proven lower bound', S.lower_bound ?? 'not proven'], ['proof', S.bound_proof + (S.bound_failure_probability == null ? '' : ' (fails with probability at most ' + S.bound_failure_probability + ')')], ['certified gap', e.certified_gap ?? 'not proven'], ['heuristic gap (relDG)', e.rel_dg], ['GE', e.ge], ['relLE1, relLE2', e.rel_le1 + ', ' + e.rel_le2], ['sweeps', S.iterations]];
+    const e = S.errors, rows = [['what', 'value'], ['version', S.version], ['seed', S.seed], ['status', S.status], ['objective', S.objective], ['proven lower bound', S.lower_bound ?? 'not proven'], ['proof', S.bound_proof + (S.bound_failure_probability == null ? '' : ' (fails with probability at most ' + S.bound_failure_probability + ')')], ['certified gap', e.certified_gap ?? 'not proven'], ['objective of the best single meta-state', S.objective_of_one ?? ''], ['explained gap', e.explained_gap ?? 'not proven'], ['heuristic gap (relDG)', e.rel_dg], ['GE', e.ge], ['relLE1, relLE2', e.rel_le1 + ', ' + e.rel_le2], ['sweeps', S.iterations]];
     if (S.read_as) rows.push(['data', S.read_as]);
     S.inputs.forEach((f) => rows.push(['input ' + f.name, f.bytes + ' bytes, SHA-256 ' + f.sha256]));
     body.append(table(rows), el('details', {}, el('summary', { text: 'All settings' }), el('pre', { text: JSON.stringify(S.settings, null, 2) })));

@@ -5,15 +5,18 @@
 //! sizes of its own. It needs P only through `Q = P V`. Then U fixed: columns of V one after the other, each by one exact
 //! projection. Both blocks lower F, so a sweep does; an accelerated point is kept only if F after it is no higher than
 //! after the plain one. F never rises.
+//!
+//! With prices of directions `||L U_j||^2 = ||U_j||^2 - (1 - delta^2) ||Q^T U_j||^2`; the second part is concave, so its tangent at the present point lies above it: the
+//! majorised problem gets a linear term, `lambda ||R V_j|| / ||L U_j|| (1 - delta^2) Q Q^T U_j`, and stays one quadratic a row. V likewise.
 
 use std::collections::VecDeque;
 
-use super::palm::{project_columns, project_rows};
+use super::palm::{project_columns_in, project_rows_in};
 use super::{LocalSolver, Sweep, drop_empty_columns};
-use crate::linalg::simplex::{LANES, Lane, project, project_lanes_scaled};
+use crate::linalg::simplex::{LANES, Lane, project, project_lanes_scaled, project_weighted};
 use crate::linalg::{Mat, small, thin, wide};
 use crate::solve::kkt::Products;
-use crate::solve::problem::{Factors, Problem, diagonal_roots, regularizer};
+use crate::solve::problem::{Factors, Frame, Problem, regularizer};
 
 /// Rounds of majorisation a U-block (the norms n_j are refreshed between them).
 const ROUNDS: usize = 2;
@@ -63,8 +66,9 @@ impl Fast {
     fn update_v(&mut self, problem: &Problem, x: &mut Factors) -> f64 {
         let s = x.rank();
         let (a, lambda) = (&self.products.a, problem.lambda);
-        let u_norms = thin::column_norms(&x.u);
-        let mut v_norms = diagonal_roots(&self.products.g);
+        let u_norms = problem.u_norms(&x.u);
+        let mut v_norms = problem.v_norms(&x.v, &self.products.g);
+        let (frame, metric) = (&problem.frame, problem.frame.metric.as_deref());
         let (vt, bt) = (&mut self.transposed.0, &mut self.transposed.1);
         x.v.transpose_into(vt);
         self.products.b.transpose_into(bt);
@@ -80,17 +84,29 @@ impl Fast {
                     continue;
                 }
                 residual_column(&mut column, bt.row(j), vt, a.row(j), j, 1.0 / curvature);
-                project(&mut column, &mut self.thresholds[j]);
+                if let Some(metric) = metric {
+                    // The tangent of the concave part of the norm, at the present column.
+                    let inside = metric.right.inside(&Mat::from_fn(column.len(), 1, |i, _| vt[(j, i)]));
+                    let share = metric.right.saved() * lambda * u_norms[j] / v_norms[j] / curvature;
+                    column.iter_mut().zip(inside.as_slice()).for_each(|(x, q)| *x += share * q);
+                }
+                match frame.is_plain() {
+                    true => project(&mut column, &mut self.thresholds[j]),
+                    false => project_weighted(&mut column, &frame.measure, 1.0, &mut self.thresholds[j]),
+                }
                 vt.row_mut(j).copy_from_slice(&column);
                 v_norms[j] =
                     thin::sum_blocks(column.len(), 2, |r| thin::dot(&column[r.clone()], &column[r]), |a, b| *a += b).unwrap_or(0.0).sqrt();
+                if let Some(metric) = metric {
+                    v_norms[j] = metric.right.norms_squared(&Mat::from_fn(column.len(), 1, |i, _| column[i]))[0].sqrt();
+                }
             }
         }
         vt.transpose_into(&mut x.v);
         let g = thin::gram(&x.v);
         let cross = thin::inner(&self.products.b, &x.v);
         let fidelity = problem.fidelity_from(cross, a, &g);
-        fidelity + lambda * regularizer(&u_norms, &diagonal_roots(&g))
+        fidelity + lambda * regularizer(&u_norms, &problem.v_norms(&x.v, &g))
     }
 }
 
@@ -102,7 +118,7 @@ impl LocalSolver for Fast {
     }
 
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
-        if drop_empty_columns(x) {
+        if drop_empty_columns(problem, x) {
             self.restart();
         }
         let bytes = 16 * (x.u.as_slice().len() + x.v.as_slice().len()).max(1);
@@ -169,27 +185,33 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
     if s < 2 {
         return; // one column: the row is 1
     }
-    let v_norms = diagonal_roots(&products.g);
+    let v_norms = problem.v_norms(&x.v, &products.g);
     // G has no negative entry, so G <= diag(row sums): a step size of its own for every entry of every row.
     let reach: Vec<f64> = (0..s).map(|j| products.g.row(j).iter().sum()).collect();
     for _ in 0..ROUNDS {
-        let u_norms = thin::column_norms(&x.u);
+        let u_norms = problem.u_norms(&x.u);
         // A column that the round before emptied stays empty: its ridge is as large as numbers go, but finite.
         let ridge: Vec<f64> = (0..s).map(|j| (problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).min(f64::MAX)).collect();
+        // With prices, the tangent of the concave part joins Q = P V (all rows weigh one then).
+        let tilted = problem.frame.metric.as_deref().map(|metric| {
+            let (inside, saved) = (metric.left.inside(&x.u), metric.left.saved());
+            Mat::from_fn(inside.rows(), s, |i, j| products.q[(i, j)] + saved * ridge[j] * inside[(i, j)])
+        });
+        let q = tilted.as_ref().unwrap_or(&products.q);
         let work = 2 * INNER_STEPS * s * s * problem.rows();
         thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
-            solve_rows(rows, block * thin::BLOCK, products, &problem.xi2, &ridge, &reach);
+            solve_rows(rows, block * thin::BLOCK, &products.g, q, &problem.xi2, &problem.frame, &ridge, &reach);
         });
     }
 }
 
 wide! {
     /// The rows from `first` on.
-    fn solve_rows<'w>(rows: &'w mut [f64], first: usize, products: &'w Products, xi2: &'w [f64], ridge: &'w [f64], reach: &'w [f64]) {
+    fn solve_rows<'w>(rows: &'w mut [f64], first: usize, g: &'w Mat, q: &'w Mat, xi2: &'w [f64], frame: &'w Frame, ridge: &'w [f64], reach: &'w [f64]) {
         let s = ridge.len();
         let mut lanes = RowLanes::new(s);
         for (group, rows) in rows.chunks_mut(LANES * s).enumerate() {
-            lanes.solve(rows, first + group * LANES, products, xi2, ridge, reach);
+            lanes.solve(rows, first + group * LANES, g, q, xi2, &frame.totals, ridge, reach);
         }
     }
 }
@@ -209,9 +231,10 @@ impl RowLanes {
         RowLanes { x: zeros(), y: zeros(), next: zeros(), q: zeros(), step: zeros() }
     }
 
-    /// Minimises `1/2 xi^2 u^T G u - xi^2 q^T u + 1/2 sum_j ridge_j u_j^2` over the simplex, for up to eight rows at once.
+    /// Minimises `1/2 xi^2 u^T G u - xi^2 q^T u + 1/2 sum_j ridge_j u_j^2` over the simplex, for up to eight rows at once. A row with another total is divided by it, and q with it.
     #[inline(always)]
-    fn solve(&mut self, rows: &mut [f64], first: usize, products: &Products, xi2: &[f64], ridge: &[f64], reach: &[f64]) {
+    #[allow(clippy::too_many_arguments)] // one call, in the innermost loop
+    fn solve(&mut self, rows: &mut [f64], first: usize, g: &Mat, q: &Mat, xi2: &[f64], totals: &[f64], ridge: &[f64], reach: &[f64]) {
         let s = ridge.len();
         let present = rows.len() / s;
         let mut weight = [1.0; LANES];
@@ -219,10 +242,10 @@ impl RowLanes {
             // Lanes beyond the last row repeat it; their result is not written back.
             let row = k.min(present - 1);
             weight[k] = xi2[first + row];
-            let q = products.q.row(first + row);
+            let (q, total) = (q.row(first + row), totals[first + row]);
             for j in 0..s {
-                self.x[j][k] = rows[row * s + j];
-                self.q[j][k] = q[j];
+                self.x[j][k] = rows[row * s + j] / total;
+                self.q[j][k] = q[j] / total;
             }
         }
         for j in 0..s {
@@ -235,9 +258,9 @@ impl RowLanes {
         for _ in 0..INNER_STEPS {
             for j in 0..s {
                 let mut product = [0.0; LANES];
-                for (g, y) in products.g.row(j).iter().zip(&self.y) {
+                for (gain, y) in g.row(j).iter().zip(&self.y) {
                     for k in 0..LANES {
-                        product[k] += g * y[k];
+                        product[k] += gain * y[k];
                     }
                 }
                 let (y, q) = (&self.y[j], &self.q[j]);
@@ -278,7 +301,7 @@ impl RowLanes {
         }
         for (k, row) in rows.chunks_exact_mut(s).enumerate() {
             for j in 0..s {
-                row[j] = self.x[j][k];
+                row[j] = self.x[j][k] * totals[first + k];
             }
         }
     }
@@ -342,8 +365,8 @@ impl History {
             add_scaled(&mut point.u, &past.end.u, *c);
             add_scaled(&mut point.v, &past.end.v, *c);
         }
-        project_rows(&mut point.u);
-        project_columns(&mut point.v);
+        project_rows_in(&mut point.u, &problem.frame);
+        project_columns_in(&mut point.v, &problem.frame);
         Some(point)
     }
 }

@@ -5,7 +5,7 @@ mod palm;
 
 pub use fast::Fast;
 pub use palm::{BbFormula, Palm, StepRule};
-pub(crate) use palm::{project_columns, project_rows};
+pub(crate) use palm::{project_columns_in, project_rows, project_rows_in};
 
 use super::problem::{Factors, Problem};
 use crate::linalg::thin;
@@ -18,12 +18,12 @@ pub struct Sweep {
 }
 
 /// Drops columns without length, as the paper does before each step: the norm has no gradient there. Says whether there were any.
-fn drop_empty_columns(x: &mut Factors) -> bool {
+fn drop_empty_columns(problem: &Problem, x: &mut Factors) -> bool {
     let (u_norms, v_norms) = (thin::column_norms(&x.u), thin::column_norms(&x.v));
     let keep: Vec<usize> = (0..x.rank()).filter(|&j| u_norms[j] > 0.0 && v_norms[j] > 0.0).collect();
     let some_go = keep.len() < x.rank() && !keep.is_empty();
     if some_go {
-        x.keep_columns(&keep);
+        x.keep_columns_in(&keep, &problem.frame);
     }
     some_go
 }

@@ -8,10 +8,10 @@
 use std::collections::VecDeque;
 
 use super::{LocalSolver, Sweep, drop_empty_columns};
-use crate::linalg::simplex::{LANES, Lane, project, project_lanes};
+use crate::linalg::simplex::{LANES, Lane, project, project_lanes, project_weighted};
 use crate::linalg::{Mat, thin, wide};
 use crate::solve::kkt::Products;
-use crate::solve::problem::{Factors, Problem, diagonal_roots, ratio, regularizer};
+use crate::solve::problem::{Factors, Frame, Problem, ratio, regularizer};
 
 /// Values that the non-monotone search averages over.
 const WINDOW: usize = 5;
@@ -146,13 +146,13 @@ impl LocalSolver for Palm {
 
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
         let lambda = problem.lambda;
-        if drop_empty_columns(x) {
+        if drop_empty_columns(problem, x) {
             self.restart();
         }
         self.products.update_v(problem, x);
         let products = std::mem::take(&mut self.products);
         let (q, g) = (&products.q, &products.g);
-        let v_norms = diagonal_roots(g);
+        let v_norms = problem.v_norms(&x.v, g);
 
         // U-block.
         let value_u = |u: &Mat| {
@@ -192,13 +192,13 @@ impl LocalSolver for Palm {
         let a = taken.gram;
 
         // V-block.
-        let u_norms = thin::column_norms(&x.u);
+        let u_norms = problem.u_norms(&x.u);
         let Products { mut b, mut scratch, .. } = products;
         problem.transposed_times_u(&x.u, &mut scratch, &mut b);
         let value_v = |v: &Mat| {
             let g = thin::gram(v);
             let fidelity = problem.fidelity_from(thin::inner(&b, v), &a, &g);
-            (fidelity + lambda * regularizer(&u_norms, &diagonal_roots(&g)), g)
+            (fidelity + lambda * regularizer(&u_norms, &problem.v_norms(v, &g)), g)
         };
         let gradient_v = |v: &Mat| {
             let ridge: Vec<f64> = thin::column_norms(v).iter().zip(&u_norms).map(|(n, u)| ratio(lambda * u, *n)).collect();
@@ -281,6 +281,29 @@ wide! {
             }
         }
     }
+}
+
+/// Each row onto the simplex of its total.
+pub(crate) fn project_rows_in(m: &mut Mat, frame: &Frame) {
+    if frame.is_plain() {
+        return project_rows(m);
+    }
+    thin::for_each_row_mut(m, |i, row| row.iter_mut().for_each(|x| *x /= frame.totals[i]));
+    project_rows(m);
+    thin::scale_rows(m, &frame.totals);
+}
+
+/// Each column onto `{v >= 0, sum_j measure_j v_j = 1}`.
+pub(crate) fn project_columns_in(m: &mut Mat, frame: &Frame) {
+    if frame.is_plain() {
+        return project_columns(m);
+    }
+    let mut columns = m.transposed();
+    let (n, work) = (columns.cols(), 16 * columns.as_slice().len());
+    thin::for_each_chunk_mut(columns.as_mut_slice(), n, work, |_, column| {
+        project_weighted(column, &frame.measure, 1.0, &mut f64::INFINITY.clone());
+    });
+    columns.transpose_into(m);
 }
 
 /// Each column onto the simplex.

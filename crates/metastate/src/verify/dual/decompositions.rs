@@ -49,7 +49,7 @@ pub(super) fn singular_values(a: &Mat) -> Option<Vec<f64>> {
 }
 
 /// Eigenvalues (ascending) and eigenvectors of a symmetric matrix.
-pub(super) fn eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
+pub(in crate::verify) fn eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
     all_finite(a)?;
     let n = a.rows();
     if n == 0 {
@@ -65,7 +65,7 @@ pub(super) fn eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
 }
 
 /// `A^T A` of a large matrix; none where it is not finite.
-pub(super) fn gram(a: &Mat) -> Option<Mat> {
+pub(in crate::verify) fn gram(a: &Mat) -> Option<Mat> {
     all_finite(a)?;
     let n = a.cols();
     let mut out = faer::Mat::<f64>::zeros(n, n);
@@ -74,7 +74,7 @@ pub(super) fn gram(a: &Mat) -> Option<Mat> {
 }
 
 /// Whether `rho2 I - A` has a Cholesky factor.
-pub(super) fn positive_definite(a: &Mat, rho2: f64) -> bool {
+pub(in crate::verify) fn positive_definite(a: &Mat, rho2: f64) -> bool {
     let n = a.rows();
     let mut shifted = faer::Mat::<f64>::from_fn(n, n, |i, j| if i == j { rho2 - a[(i, j)] } else { -a[(i, j)] });
     let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(n, Par::rayon(0), Default::default()));
@@ -93,7 +93,7 @@ pub(super) fn minus(a: &Mat, b: &Mat) -> Mat {
 }
 
 /// `||Q^T Q - I||_F`.
-pub(super) fn defect(q: &Mat) -> f64 {
+pub(in crate::verify) fn defect(q: &Mat) -> f64 {
     let gram = cross(q, q, None);
     let mut square = 0.0;
     for i in 0..gram.rows() {

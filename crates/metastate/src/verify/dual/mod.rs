@@ -10,7 +10,7 @@ mod polar;
 mod small;
 mod value;
 
-pub(super) use decompositions::decompose;
+pub(super) use decompositions::{decompose, defect, eigen, gram, positive_definite};
 use large::{given_bound, low_rank_bound, matrix_free_bound};
 pub(super) use polar::{polar, polar_of_columns};
 use small::{cholesky_bound, dense_bound, given_dense_bound};
@@ -139,6 +139,11 @@ pub struct Ray {
 }
 
 impl Ray {
+    /// The ray of a problem whose rows have their totals: `<M, P>` and `1/2 ||P - X||^2`.
+    pub(super) fn through(linear: f64, quadratic: f64, size: f64) -> Ray {
+        Ray { constant: 0.0, linear, quadratic, size }
+    }
+
     /// M given as `-Xi^2 P + F H^T`.
     fn low_rank(rows: &Rows, xi: &[f64], f: &Mat, h: &Mat) -> Ray {
         let (m, n) = (rows.rows(), rows.cols());
