@@ -38,7 +38,7 @@ pub use forecast::{
     StationaryClass, TimescaleRow, write_forecast,
 };
 pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};
-pub use load::{SavedResult, load, load_extras};
+pub use load::{Destinations, SavedResult, load, load_extras};
 pub use map::{bar_chart, zone_map};
 pub use png::Painter;
 pub use result::{FitResult, LargestMembership, pictures, remake, write};
@@ -47,5 +47,5 @@ pub use summary::{
     LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
     StatusWord, Summary, TriedStart, UncertaintyRecord, summary_schema,
 };
-pub use tables::{csv_field, number, parse_csv};
+pub use tables::{DESTINATIONS_FILE, csv_field, destinations_csv, number, parse_csv};
 pub use zones::ZoneSet;

@@ -84,9 +84,11 @@ pub struct FitOutcome {
     pub model: Model,
     /// `path.csv`, `ranks.csv`, `refit.npz` and the like.
     pub extra: Vec<(&'static str, Vec<u8>)>,
-    /// What stands in `kinetics.npz`.
-    pub kinetics: SavedKinetics,
+    /// What stands in `kinetics.npz`; none where origins and destinations are different sets.
+    pub kinetics: Option<SavedKinetics>,
     labels: Vec<Label>,
+    /// The labels of the destinations, where they are another set.
+    pub destinations: Option<Vec<Label>>,
     trace: Trace,
 }
 
@@ -94,6 +96,7 @@ impl FitOutcome {
     fn result(&self) -> FitResult<'_> {
         FitResult {
             labels: &self.labels,
+            destinations: self.destinations.as_deref(),
             xi: self.loaded.chain().xi(),
             coordinates: self.loaded.coordinates.as_deref(),
             cell: self.loaded.cell,
@@ -130,8 +133,12 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     if loaded.parts().is_some() {
         check_total(&job.fit, chain)?;
     }
-    memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros(), loaded.parts().is_some())?;
-    reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
+    memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())?;
+    let states = match chain.goes_on() {
+        true => format!("{} states", chain.states()),
+        false => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
+    };
+    reporter.say(format!("{states}, {} transitions, {} pairs", chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let reading = start.elapsed().as_secs_f64();
 
@@ -171,11 +178,18 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let kinetics = record::kinetics_file(&loaded.data, &model)?;
-    let extra = record::files(&kinetics, &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    let destinations = (!loaded.chain().goes_on()).then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
+    let kinetics = model.moves.as_ref().map(|_| record::kinetics_file(&loaded.data, &model)).transpose()?;
+    let mut extra = record::files(kinetics.as_ref(), &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    if let Some(labels) = &destinations {
+        let arrivals = loaded.chain().counts().map(metastate::Csr::column_sums).unwrap_or_default();
+        let places = loaded.destination_coordinates.as_deref();
+        let table = metastate_report::destinations_csv(labels, &arrivals, model.factors(), loaded.chain().xi(), places);
+        extra.push((metastate_report::DESTINATIONS_FILE, table.into_bytes()));
+    }
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
     all_numbers(&summary, &extra)?;
-    Ok(FitOutcome { summary, model, extra, kinetics, labels, trace, loaded })
+    Ok(FitOutcome { summary, model, extra, kinetics, labels, destinations, trace, loaded })
 }
 
 /// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.
@@ -314,9 +328,12 @@ pub fn describe(s: &Summary, out: &Path) -> String {
             format!("penalised solution beside it: {} {}, ", s.rank, if s.rank == 1 { "meta-state" } else { "meta-states" }),
         ),
     };
+    let between = match s.destinations {
+        None => format!("behind {} states", s.states),
+        Some(n) => format!("between {} origins and {n} destinations", s.states),
+    };
     let mut text = format!(
-        "{rank} {word} behind {} states ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
-        s.states,
+        "{rank} {word} {between} ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
         s.transitions,
         s.nonzeros,
         s.status,

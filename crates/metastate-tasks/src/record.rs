@@ -38,6 +38,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: solution.status.into(),
         states: chain.states(),
+        destinations: (!chain.goes_on()).then(|| chain.p().cols()),
         transitions: chain.transitions(),
         nonzeros: chain.nonzeros(),
         lambda: solution.lambda,
@@ -196,9 +197,11 @@ pub fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinet
 }
 
 /// The files that go with a choice, a second fit and intervals.
-pub fn files(kinetics: &SavedKinetics, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub fn files(kinetics: Option<&SavedKinetics>, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = Vec::new();
-    files.push((KINETICS_FILE, kinetics_npz(kinetics)?));
+    if let Some(kinetics) = kinetics {
+        files.push((KINETICS_FILE, kinetics_npz(kinetics)?));
+    }
     if let Some(c) = &model.chosen {
         files.push(("path.csv", path_csv(&c.points, &c.choice, c.at).into_bytes()));
         files.push(("ranks.csv", ranks_csv(&c.choice).into_bytes()));

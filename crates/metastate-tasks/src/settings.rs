@@ -100,6 +100,10 @@ fn start(init: &Init, chain: &Chain) -> Result<(Start, Vec<FileRecord>)> {
     };
     let result = metastate_report::load(folder).map_err(|e| bad(e.to_string()))?;
     let labels = result.states.iter().skip(1).map(|row| row.first().map_or("", String::as_str));
+    let theirs = result.destinations.as_ref().map_or_else(|| result.labels(), |d| d.labels());
+    if theirs != chain.destinations().labels().collect::<Vec<_>>() {
+        return Err(bad("its destinations are not those of these data".into()));
+    }
     if !labels.eq(chain.index().labels().map(|l| l.to_string()).collect::<Vec<_>>().iter().map(String::as_str)) {
         return Err(bad("its states are not those of these data".into()));
     }

@@ -61,7 +61,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
 /// The word for a proof must be the one that this matrix allows, with the numbers that go with it.
 fn wrong_proof(s: &Summary, p: &dyn Operator) -> Option<&'static str> {
     let effort = Effort::default();
-    let (low_rank, few) = (p.low_rank().is_some(), s.states <= effort.cholesky_states);
+    let (low_rank, few) = (p.low_rank().is_some(), p.rows().max(p.cols()) <= effort.cholesky_states);
     let proven = s.lower_bound.is_some() && s.errors.certified_gap.is_some();
     let (fits, certain) = match s.bound_proof {
         BoundProof::NotProven => (s.lower_bound.is_none() && s.errors.certified_gap.is_none(), true),
