@@ -50,9 +50,14 @@ impl Fitted {
             out.set_item("lat", PyArray1::from_vec(py, places.iter().map(|p| p.1).collect()))?;
         }
         out.set_item("cell", s.loaded.cell)?;
-        kinetics::put(py, &out, &s.kinetics)?;
+        if let Some(k) = &s.kinetics {
+            kinetics::put(py, &out, k)?;
+        }
+        if let Some(ends) = &s.destinations {
+            out.set_item("destinations", labels(py, ends.iter().cloned())?)?;
+        }
         // What the smoothing of a score needs of the training data.
-        let mut arrivals = vec![0.0; chain.states()];
+        let mut arrivals = vec![0.0; chain.p().cols()];
         if let Some(parts) = s.loaded.parts() {
             parts.counts().indices().iter().zip(parts.counts().values()).for_each(|(&j, n)| arrivals[j as usize] += n);
             out.set_item("arrivals", PyArray1::from_vec(py, arrivals))?;
@@ -137,6 +142,9 @@ pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py
     out.set_item("cell", extras.cell)?;
     if let Some(k) = metastate_report::load_kinetics(&place).map_err(told)? {
         kinetics::put(py, &out, &k)?;
+    }
+    if let Some(ends) = &result.destinations {
+        out.set_item("destinations", labels(py, ends.labels().into_iter())?)?;
     }
     let summary = serde_json::to_string(&result.summary).unwrap_or_default(); // numbers and texts always serialise
     Ok((summary, out))

@@ -38,14 +38,14 @@ pub use forecast::{
     StationaryClass, TimescaleRow, write_forecast,
 };
 pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};
-pub use load::{SavedResult, load, load_extras};
+pub use load::{Destinations, SavedResult, load, load_extras};
 pub use map::{bar_chart, zone_map};
 pub use png::Painter;
 pub use result::{FitResult, LargestMembership, pictures, remake, write};
 pub use summary::{
     BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, KineticsRecord,
     LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
-    StatusWord, Summary, TriedStart, UncertaintyRecord, summary_schema, WhitenedRecord,
+    StatusWord, Summary, TriedStart, UncertaintyRecord, WhitenedRecord, summary_schema,
 };
-pub use tables::{csv_field, number, parse_csv, spreadsheet_field};
+pub use tables::{DESTINATIONS_FILE, csv_field, destinations_csv, number, parse_csv, spreadsheet_field};
 pub use zones::ZoneSet;

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use metastate::Mat;
 use metastate::proof::Witness;
 use metastate::solve::Factors;
+use metastate::{Label, Mat};
 
 use crate::error::{Result, damaged};
 use crate::npz::{Array, read_npz};
 use crate::page::Extras;
 use crate::summary::{RefitRecord, Summary};
-use crate::tables::parse_csv;
+use crate::tables::{DESTINATIONS_FILE, parse_csv};
 use crate::{hash, inside};
 
 /// A result as its files tell it.
@@ -31,12 +31,33 @@ pub struct SavedResult {
     pub prices: Option<(Mat, Mat)>,
     /// `states.csv`, header included.
     pub states: Vec<Vec<String>>,
-    /// `latent.csv`, header included.
+    /// `latent.csv`, header included; empty where the chain does not go on from where it arrives.
     pub latent: Vec<Vec<String>>,
+    /// The destinations, where they are another set than the states.
+    pub destinations: Option<Destinations>,
     /// `metastates.csv`, header included.
     pub metastates: Vec<Vec<String>>,
     /// Files whose bytes are not those that the summary names.
     pub changed: Vec<String>,
+}
+
+/// `destinations.csv`.
+#[derive(Debug, Clone)]
+pub struct Destinations {
+    /// All of it, header included; the first column holds the labels.
+    pub table: Vec<Vec<String>>,
+}
+
+impl Destinations {
+    /// The labels, one a row of V.
+    pub fn labels(&self) -> Vec<Label> {
+        labels(&self.table)
+    }
+}
+
+/// The first column as labels.
+fn labels(table: &[Vec<String>]) -> Vec<Label> {
+    table.iter().skip(1).map(|row| Label::from(row.first().map_or("", String::as_str))).collect()
 }
 
 /// More meta-states than states are of no use; a few are allowed, whatever the number of states.
@@ -50,19 +71,22 @@ pub fn load(folder: &Path) -> Result<SavedResult> {
     let summary = Summary::read(folder)?;
     let file = |name: &str| folder.join(name);
     let [u, v, xi] = arrays(&file("factors.npz"), ["U", "V", "xi"])?;
-    let factors = factors(&file("factors.npz"), u, v, None)?;
-    let states = factors.u.rows();
+    let sides = |u: &Factors| (u.u.rows(), u.v.rows());
+    let two_sided = summary.destinations;
+    let factors = factors(&file("factors.npz"), u, v, two_sided, None)?;
+    let (states, ends) = sides(&factors);
     let xi = list(&file("factors.npz"), xi, states)?;
     if xi.iter().any(|x| *x < 0.0) || xi.iter().sum::<f64>() <= 0.0 {
         return Err(damaged(&file("factors.npz"), "holds weights `xi` that are negative or all zero"));
     }
     let table = |name: &str| table(folder, name);
     let loaded = SavedResult {
-        refit: load_refit(folder, states)?,
-        prices: load_prices(folder, &summary, states)?,
-        witness: load_witness(&file("certificate.npz"), states)?,
+        refit: load_refit(folder, two_sided, (states, ends))?,
+        prices: load_prices(folder, &summary, (states, ends))?,
+        witness: load_witness(&file("certificate.npz"), (states, ends))?,
         states: table("states.csv")?,
-        latent: table("latent.csv")?,
+        latent: if two_sided.is_none() { table("latent.csv")? } else { Vec::new() },
+        destinations: two_sided.map(|_| table(DESTINATIONS_FILE).map(|table| Destinations { table })).transpose()?,
         metastates: table("metastates.csv")?,
         changed: changed(folder, &summary)?,
         factors,
@@ -70,6 +94,9 @@ pub fn load(folder: &Path) -> Result<SavedResult> {
         summary,
     };
     check_states(&file("states.csv"), &loaded.states, states)?;
+    if let Some(d) = &loaded.destinations {
+        check_states(&file(DESTINATIONS_FILE), &d.table, ends)?;
+    }
     check_ranks(&file("summary.json"), &loaded)?;
     Ok(loaded)
 }
@@ -117,6 +144,11 @@ fn check_ranks(path: &Path, loaded: &SavedResult) -> Result<()> {
 }
 
 impl SavedResult {
+    /// The labels of the states.
+    pub fn labels(&self) -> Vec<Label> {
+        labels(&self.states)
+    }
+
     /// What tables, page and forecasts speak of: the refit where there is one, else the solution of the stated problem.
     pub fn model(&self) -> &Factors {
         self.refit.as_ref().unwrap_or(&self.factors)
@@ -174,23 +206,27 @@ pub fn load_extras(folder: &Path, states: usize) -> Result<Extras> {
     Ok(extras)
 }
 
-fn load_refit(folder: &Path, states: usize) -> Result<Option<Factors>> {
+fn load_refit(folder: &Path, two_sided: Option<usize>, sides: (usize, usize)) -> Result<Option<Factors>> {
     let path = folder.join("refit.npz");
     if inside::look(folder, "refit.npz")?.is_none() {
         return Ok(None);
     }
     let [u, v] = arrays(&path, ["U", "V"])?;
-    factors(&path, u, v, Some(states)).map(Some)
+    factors(&path, u, v, two_sided, Some(sides)).map(Some)
 }
 
-/// U and V of the same size (`d x s`), all numbers finite.
-fn factors(path: &Path, u: Array, v: Array, states: Option<usize>) -> Result<Factors> {
+/// U and V of the same size (`d x s`), or with as many rows of V as there are destinations; all numbers finite.
+fn factors(path: &Path, u: Array, v: Array, two_sided: Option<usize>, sides: Option<(usize, usize)>) -> Result<Factors> {
     let (u, v) = (matrix(path, u)?, matrix(path, v)?);
     let size = format!("U of {} x {} and V of {} x {}", u.rows(), u.cols(), v.rows(), v.cols());
-    if (u.rows(), u.cols()) != (v.rows(), v.cols()) || u.cols() == 0 || u.rows() == 0 {
-        return Err(damaged(path, format!("holds {size}; they must have the same size, and at least one row and column")));
+    if (two_sided.unwrap_or(u.rows()), u.cols()) != (v.rows(), v.cols()) || u.cols() == 0 || u.rows() == 0 || v.rows() == 0 {
+        let demand = match two_sided {
+            None => "they must have the same size, and at least one row and column".to_owned(),
+            Some(n) => format!("V must have a row for each of the {n} destinations, and as many columns as U"),
+        };
+        return Err(damaged(path, format!("holds {size}; {demand}")));
     }
-    if let Some(states) = states.filter(|d| *d != u.rows()) {
+    if let Some((states, _)) = sides.filter(|s| *s != (u.rows(), v.rows())) {
         return Err(damaged(path, format!("holds {size}; there are {states} states")));
     }
     if u.cols() > u.rows() + SPARE_COLUMNS {
@@ -200,25 +236,28 @@ fn factors(path: &Path, u: Array, v: Array, states: Option<usize>) -> Result<Fac
 }
 
 /// The directions of a whitened problem.
-fn load_prices(folder: &Path, summary: &Summary, states: usize) -> Result<Option<(Mat, Mat)>> {
+fn load_prices(folder: &Path, summary: &Summary, (states, ends): (usize, usize)) -> Result<Option<(Mat, Mat)>> {
     if summary.whitened.is_none() {
         return Ok(None);
     }
     let path = folder.join("prices.npz");
     let [rows, columns] = arrays(&path, ["rows", "columns"])?;
     let (rows, columns) = (matrix(&path, rows)?, matrix(&path, columns)?);
-    if rows.rows() != states || columns.rows() != states || rows.cols().max(columns.cols()) > states {
-        return Err(damaged(&path, format!("holds directions of {} and {} states; there are {states} states", rows.rows(), columns.rows())));
+    if rows.rows() != states || columns.rows() != ends || rows.cols().max(columns.cols()) > states.min(ends) {
+        return Err(damaged(
+            &path,
+            format!("holds directions of {} rows and {} columns; there are {states} and {ends}", rows.rows(), columns.rows()),
+        ));
     }
     Ok(Some((rows, columns)))
 }
 
 /// The dual point: A, B, left and right a row for each state, as many multipliers, and one excess for each pair of vectors.
-fn load_witness(path: &Path, states: usize) -> Result<Witness> {
+fn load_witness(path: &Path, (states, ends): (usize, usize)) -> Result<Witness> {
     let [a, b, mu, left, right, excess] = arrays(path, ["a", "b", "mu", "left", "right", "excess"])?;
     let (a, b, left, right) = (matrix(path, a)?, matrix(path, b)?, matrix(path, left)?, matrix(path, right)?);
     for (name, x, other) in [("a", &a, &b), ("left", &left, &right)] {
-        if x.rows() != states || (x.rows(), x.cols()) != (other.rows(), other.cols()) || x.cols() > states + SPARE_COLUMNS {
+        if (x.rows(), other.rows()) != (states, ends) || x.cols() != other.cols() || x.cols() > states + SPARE_COLUMNS {
             return Err(damaged(
                 path,
                 format!(

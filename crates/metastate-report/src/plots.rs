@@ -73,6 +73,9 @@ fn convergence(extras: &Extras) -> Option<String> {
 }
 
 fn timescales(result: &FitResult, lag: f64, extras: &Extras) -> Option<String> {
+    if result.destinations.is_some() {
+        return None;
+    }
     let own = || {
         let chain = LatentChain::new(&result.model.u, &result.model.v).ok()?;
         Some(chain.spectrum().iter().skip(1).map(|m| m.timescale.is_finite().then_some(lag * m.timescale)).collect())

@@ -24,6 +24,8 @@ use crate::{parquet_table, plots, tables};
 pub struct FitResult<'a> {
     /// Labels, one a state.
     pub labels: &'a [Label],
+    /// Labels of the destinations, where they are another set.
+    pub destinations: Option<&'a [Label]>,
     /// Share of each state.
     pub xi: &'a [f64],
     /// Longitude and latitude of each state, where known.
@@ -45,6 +47,16 @@ pub struct FitResult<'a> {
 }
 
 impl FitResult<'_> {
+    /// The label of a destination.
+    pub(crate) fn destination(&self, j: usize) -> String {
+        self.destinations.unwrap_or(self.labels)[j].to_string()
+    }
+
+    /// What a destination weighs where two are equal otherwise: its share as an origin, nothing where it is none.
+    pub(crate) fn destination_weight(&self, j: usize) -> f64 {
+        if self.destinations.is_some() { 0.0 } else { self.xi[j] }
+    }
+
     /// Whether there is a zone for each meta-state, numbered so that zone j shares most with meta-state j. A number of zones that was asked for
     /// (`--clusters 3`) is ordered by mass instead, also where it happens to be the rank.
     pub fn zones_are_metastates(&self) -> bool {
@@ -104,9 +116,11 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
         &parquet_table::states(result, &largest.metastate).map_err(|e| damaged(place, format!("cannot be written ({e})")))?,
     )?;
     put("metastates.csv", tables::metastates(result, &largest).as_bytes())?;
-    let mut latent = Mat::default();
-    thin::product(&result.model.v.transposed(), &result.model.u, &mut latent);
-    put("latent.csv", tables::latent(&latent).as_bytes())?;
+    if result.destinations.is_none() {
+        let mut latent = Mat::default();
+        thin::product(&result.model.v.transposed(), &result.model.u, &mut latent);
+        put("latent.csv", tables::latent(&latent).as_bytes())?;
+    }
     let map = ZoneSet {
         partition: result.partition,
         flows: result.flows,

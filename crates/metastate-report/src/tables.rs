@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use metastate::Mat;
 use metastate::aggregate::latent::LatentChain;
+use metastate::linalg::largest_entry;
+use metastate::solve::Factors;
+use metastate::{Label, Mat};
 
 use crate::result::{FitResult, LargestMembership};
 
@@ -49,26 +51,52 @@ pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> String {
     out
 }
 
-/// Size, mass, anchor states (largest membership, then weight), top destinations with their shares, and the share in the stationary
-/// law of the latent chain (the one that the data's own law leads to, where there are several).
+/// Size, mass, anchor states (largest membership, then weight), top destinations with their shares, and, where the chain goes on, the share in the
+/// stationary law of the latent chain (the one that the data's own law leads to, where there are several).
 pub(crate) fn metastates(result: &FitResult, largest_membership: &LargestMembership) -> String {
     let (u, v) = (&result.model.u, &result.model.v);
-    let named = NAMED.min(u.rows());
-    let chain = LatentChain::new(u, v).and_then(|chain| chain.stationary(result.xi));
+    let (named, named_ends) = (NAMED.min(u.rows()), NAMED.min(v.rows()));
+    let goes_on = result.destinations.is_none();
+    let chain = goes_on.then(|| LatentChain::new(u, v).and_then(|chain| chain.stationary(result.xi)).ok()).flatten();
     let stationary = |j: usize| chain.as_ref().map_or(f64::NAN, |laws| laws.limit[j]);
     let mut out = String::from("metastate,size,mass");
     (1..=named).for_each(|k| push(&mut out, format_args!(",anchor_{k}")));
-    (1..=named).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
-    out.push_str(",stationary\n");
+    (1..=named_ends).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
+    out.push_str(if goes_on { ",stationary\n" } else { "\n" });
     for j in 0..u.cols() {
         push(&mut out, format_args!("{},{},{:?}", j + 1, largest_membership.sizes[j], largest_membership.masses[j]));
         for i in largest(u.rows(), named, |i| (u[(i, j)], result.xi[i])) {
             push(&mut out, format_args!(",{}", csv_field(&result.labels[i].to_string())));
         }
-        for i in largest(v.rows(), named, |i| (v[(i, j)], result.xi[i])) {
-            push(&mut out, format_args!(",{},{:?}", csv_field(&result.labels[i].to_string()), v[(i, j)]));
+        for i in largest(v.rows(), named_ends, |i| (v[(i, j)], result.destination_weight(i))) {
+            push(&mut out, format_args!(",{},{:?}", csv_field(&result.destination(i)), v[(i, j)]));
         }
-        push(&mut out, format_args!(",{:?}\n", stationary(j)));
+        if goes_on {
+            push(&mut out, format_args!(",{:?}", stationary(j)));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The file of the destinations, where they are another set than the states.
+pub const DESTINATIONS_FILE: &str = "destinations.csv";
+
+/// `label, weight` (share of all arrivals), `metastate` (the one that sends most there), `profile_1..s` (V), and `lon, lat` where they are known.
+pub fn destinations_csv(labels: &[Label], arrivals: &[f64], model: &Factors, xi: &[f64], places: Option<&[(f64, f64)]>) -> String {
+    let (mass, total) = (model.mass(xi), arrivals.iter().sum::<f64>());
+    let mut out = String::from("label,weight,metastate");
+    (1..=model.rank()).for_each(|k| push(&mut out, format_args!(",profile_{k}")));
+    out.push_str(if places.is_some() { ",lon,lat\n" } else { "\n" });
+    for (j, label) in labels.iter().enumerate() {
+        let v = model.v.row(j);
+        let sent: Vec<f64> = v.iter().zip(&mass).map(|(v, m)| v * m).collect();
+        push(&mut out, format_args!("{},{:?},{}", csv_field(&label.to_string()), arrivals[j] / total, largest_entry(&sent) + 1));
+        v.iter().for_each(|x| push(&mut out, format_args!(",{x:?}")));
+        if let Some((lon, lat)) = places.map(|p| p[j]) {
+            push(&mut out, format_args!(",{lon:?},{lat:?}"));
+        }
+        out.push('\n');
     }
     out
 }

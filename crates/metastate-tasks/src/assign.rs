@@ -1,6 +1,6 @@
 //! `metastate assign`: memberships for states that were not in the fit, from their own transitions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use metastate::Counts;
@@ -68,8 +68,10 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     });
     // The destinations are those that the memberships go with.
     let model = if kind == AssignKind::Penalised { &result.factors } else { result.model() };
+    // Where transitions lead: to the states of the fit, or to its destinations where they are another set.
+    let ends = result.destinations.as_ref().map_or(&result.states, |d| &d.table);
     let known: HashMap<&str, u32> =
-        result.states.iter().skip(1).enumerate().filter_map(|(i, row)| Some((row.first()?.as_str(), i as u32))).collect();
+        ends.iter().skip(1).enumerate().filter_map(|(i, row)| Some((row.first()?.as_str(), i as u32))).collect();
     if known.len() != model.v.rows() || result.xi.len() != model.u.rows() {
         return Err(CliError::failed("E-CLI-RESULT", "states.csv and factors.npz speak of different states").at(command
             .assign
@@ -88,7 +90,10 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     let assigner = Assigner::new(model, by)?;
     let exponent = fit.weight_power.exponent();
     let mut ledger = counted.counts.ledger().clone();
-    let rows = memberships(&counted.counts, &known, &assigner, &mut ledger, |departures| (departures / summary.transitions).powf(exponent));
+    let fitted: HashSet<&str> = result.states.iter().skip(1).filter_map(|row| Some(row.first()?.as_str())).collect();
+    let rows = memberships(&counted.counts, (&fitted, &known), &assigner, &mut ledger, |departures| {
+        (departures / summary.transitions).powf(exponent)
+    });
     if rows.is_empty() {
         return Err(CliError::bad("E-CLI-ASSIGN", "no state in these inputs goes to a state of the fit")
             .remedy("check that the states are named as in the fit, and that the columns are the right way round"));
@@ -137,8 +142,11 @@ fn as_in_the_fit(mine: &InputArgs, given: &[String], theirs: &InputArgs) -> Resu
             }
         } else if my != their && !OWN.contains(&name) && (!by_default || TELLING.contains(&name)) {
             let did = if their.is_null() { "had none".to_owned() } else { format!("had {}", said(their)) };
-            return Err(CliError::bad("E-CLI-ASSIGN", format!("--{name} is {}, and the fit {did}: the memberships would be of something else", said(my)))
-                .remedy(format!("leave out --{name}; what is not given is taken from the fit")));
+            return Err(CliError::bad(
+                "E-CLI-ASSIGN",
+                format!("--{name} is {}, and the fit {did}: the memberships would be of something else", said(my)),
+            )
+            .remedy(format!("leave out --{name}; what is not given is taken from the fit")));
         }
     }
     let merged: InputArgs = serde_json::from_value(merged).map_err(|e| CliError::failed("E-CLI-ASSIGN", e.to_string()))?;
@@ -156,7 +164,7 @@ struct Row {
 
 fn memberships(
     counts: &Counts,
-    known: &HashMap<&str, u32>,
+    (fitted, known): (&HashSet<&str>, &HashMap<&str, u32>),
     assigner: &Assigner,
     ledger: &mut Ledger,
     weight: impl Fn(f64) -> f64,
@@ -178,7 +186,7 @@ fn memberships(
         match assigner.membership(&transitions, weight(departures)) {
             Some(membership) => rows.push(Row {
                 label: name.clone(),
-                known: position[i].is_some(),
+                known: fitted.contains(name.as_str()),
                 departures,
                 unknown_share: (departures - seen) / departures,
                 membership,

@@ -2,8 +2,8 @@
 
 use metastate::fit::Parts;
 use metastate::kinetics::Classes;
-use metastate::{Chain, Connected, Estimate, Given, RowWeights, WeightsBy};
-use metastate_ingest::{CellSize, CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
+use metastate::{Chain, Connected, Estimate, Given, RowWeights, StateIndex, TwoSided, WeightsBy};
+use metastate_ingest::{As, CellSize, CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
 use metastate_report::FileRecord;
 
 use crate::args::{ConnectedKind, FitArgs, InputArgs, RefitKind, WeightsKind};
@@ -15,6 +15,8 @@ pub struct Dataset {
     pub data: metastate::Data,
     /// Centres of the cells, in the order of the chain's states.
     pub coordinates: Option<Vec<(f64, f64)>>,
+    /// The same of the destinations, where they are another set.
+    pub destination_coordinates: Option<Vec<(f64, f64)>>,
     /// Side of a cell in degrees, when the states are cells.
     pub cell: Option<f64>,
     /// Which bytes it came from.
@@ -87,7 +89,12 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
         );
     }
     match ingested.data {
+        _ if fit.bipartite && ingested.as_ == As::Trajectories => Err(trajectories_are_one_set()),
         Ingest::Counts(counted) => Ok(Dataset { inputs, read_as: ingested.read_as, hints, ..from_counted(counted, fit)? }),
+        Ingest::Matrix(_) if fit.bipartite => {
+            Err(CliError::bad("E-CLI-ARGUMENT", "--bipartite reads transitions, and this is a matrix of probabilities")
+                .remedy("give trips or counts"))
+        }
         Ingest::Matrix(matrix) => {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
@@ -102,6 +109,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
             Ok(Dataset {
                 data: metastate::Data::from_matrix(chain),
                 coordinates: None,
+                destination_coordinates: None,
                 cell: None,
                 inputs,
                 read_as: ingested.read_as,
@@ -142,6 +150,12 @@ fn weights_of_parts(chain: &Chain, stationary: bool) -> Option<String> {
     }
 }
 
+/// Frames of a trajectory are origin and destination at once.
+fn trajectories_are_one_set() -> CliError {
+    CliError::bad("E-CLI-ARGUMENT", "--bipartite reads trips from one set to another; the frames of a trajectory are one set")
+        .remedy("leave out --bipartite, or give trips or counts")
+}
+
 /// Which states are kept.
 fn connected(fit: &FitArgs) -> Connected {
     match fit.connected {
@@ -158,13 +172,21 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
     };
     let estimate = Estimate { weights_by, weight_power: fit.weight_power, connected: connected(fit) };
     let data = match &counted.frames {
+        _ if fit.bipartite => metastate::Data::between(&TwoSided::of(&counted.counts), fit.weight_power)?,
         Some(frames) => metastate::Data::from_frames(&counted.counts, frames, &estimate)?,
         None => metastate::Data::from_counts(&counted.counts, &estimate)?,
     };
-    let coordinates = counted.coordinates.map(|all| data.chain().kept().iter().map(|&i| all[i]).collect());
+    let all = counted.counts.index();
+    let places = |of: &StateIndex| -> Option<Vec<(f64, f64)>> {
+        let known = counted.coordinates.as_ref()?;
+        of.labels().map(|label| all.position(&label).map(|i| known[i as usize])).collect()
+    };
+    let coordinates = places(data.chain().index());
+    let destination_coordinates = places(data.chain().destinations()).filter(|_| !data.chain().goes_on());
     Ok(Dataset {
         data,
         coordinates,
+        destination_coordinates,
         cell: counted.cell.and_then(CellSize::side),
         inputs: Vec::new(),
         read_as: String::new(),

@@ -69,8 +69,11 @@ pub fn check(job: &Job) -> Result<()> {
     job.fit.check()?;
     job.run.check()?;
     if job.whole_path && job.fit.objective == ObjectiveKind::Whitened {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "a path of lambda is about the paper's objective; the whitened one has the lambda that the noise asks for")
-            .remedy("leave out --objective whitened, or take `metastate fit`"));
+        return Err(CliError::bad(
+            "E-CLI-ARGUMENT",
+            "a path of lambda is about the paper's objective; the whitened one has the lambda that the noise asks for",
+        )
+        .remedy("leave out --objective whitened, or take `metastate fit`"));
     }
     if job.whole_path && !job.fit.chooses() {
         return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
@@ -88,9 +91,11 @@ pub struct FitOutcome {
     pub model: Model,
     /// `path.csv`, `ranks.csv`, `refit.npz` and the like.
     pub extra: Vec<(&'static str, Vec<u8>)>,
-    /// What stands in `kinetics.npz`.
-    pub kinetics: SavedKinetics,
+    /// What stands in `kinetics.npz`; none where origins and destinations are different sets.
+    pub kinetics: Option<SavedKinetics>,
     labels: Vec<Label>,
+    /// The labels of the destinations, where they are another set.
+    pub destinations: Option<Vec<Label>>,
     trace: Trace,
 }
 
@@ -98,6 +103,7 @@ impl FitOutcome {
     fn result(&self) -> FitResult<'_> {
         FitResult {
             labels: &self.labels,
+            destinations: self.destinations.as_deref(),
             xi: self.loaded.chain().xi(),
             coordinates: self.loaded.coordinates.as_deref(),
             cell: self.loaded.cell,
@@ -134,9 +140,13 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     if loaded.parts().is_some() {
         check_total(&job.fit, chain)?;
     }
-    memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros(), loaded.parts().is_some())?;
+    memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())?;
     reporter.say(&loaded.read_as);
-    reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
+    let states = match chain.goes_on() {
+        true => format!("{} states", chain.states()),
+        false => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
+    };
+    reporter.say(format!("{states}, {} transitions, {} pairs", chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let reading = start.elapsed().as_secs_f64();
 
@@ -176,11 +186,18 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let kinetics = record::kinetics_file(&loaded.data, &model)?;
-    let extra = record::files(&kinetics, &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    let destinations = (!loaded.chain().goes_on()).then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
+    let kinetics = model.moves.as_ref().map(|_| record::kinetics_file(&loaded.data, &model)).transpose()?;
+    let mut extra = record::files(kinetics.as_ref(), &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    if let Some(labels) = &destinations {
+        let arrivals = loaded.chain().counts().map(metastate::Csr::column_sums).unwrap_or_default();
+        let places = loaded.destination_coordinates.as_deref();
+        let table = metastate_report::destinations_csv(labels, &arrivals, model.factors(), loaded.chain().xi(), places);
+        extra.push((metastate_report::DESTINATIONS_FILE, table.into_bytes()));
+    }
     let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
     all_numbers(&summary, &extra)?;
-    Ok(FitOutcome { summary, model, extra, kinetics, labels, trace, loaded })
+    Ok(FitOutcome { summary, model, extra, kinetics, labels, destinations, trace, loaded })
 }
 
 /// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.
@@ -320,9 +337,12 @@ pub fn describe(s: &Summary, out: &Path) -> String {
             format!("penalised solution beside it: {} {}, ", s.rank, if s.rank == 1 { "meta-state" } else { "meta-states" }),
         ),
     };
+    let between = match s.destinations {
+        None => format!("behind {} states", s.states),
+        Some(n) => format!("between {} origins and {n} destinations", s.states),
+    };
     let mut text = format!(
-        "{rank} {word} behind {} states ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
-        s.states,
+        "{rank} {word} {between} ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
         s.transitions,
         s.nonzeros,
         s.status,

@@ -11,9 +11,9 @@ use metastate::solve::score::Smoothing;
 use metastate::solve::select::Choice;
 use metastate::solve::{Factors, errors};
 use metastate::{Data, Label, Model, Operator};
+use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};
 use metastate_report::page::{KineticsStory, PathPoint, PathStory, StoryMode};
-use metastate_report::WhitenedRecord;
 use metastate_report::{
     ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, KineticsRecord, LeastSquaresRecord, LedgerRecord, LikelihoodRecord,
     RefitRecord, SCHEMA, SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,
@@ -39,6 +39,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: solution.status.into(),
         states: chain.states(),
+        destinations: (!chain.goes_on()).then(|| chain.p().cols()),
         transitions: chain.transitions(),
         nonzeros: chain.nonzeros(),
         lambda: solution.lambda,
@@ -217,9 +218,11 @@ fn whitened(s: &Stated) -> WhitenedRecord {
 }
 
 /// The files that go with a choice, a second fit and intervals.
-pub fn files(kinetics: &SavedKinetics, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub fn files(kinetics: Option<&SavedKinetics>, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = Vec::new();
-    files.push((KINETICS_FILE, kinetics_npz(kinetics)?));
+    if let Some(kinetics) = kinetics {
+        files.push((KINETICS_FILE, kinetics_npz(kinetics)?));
+    }
     if let Some(c) = &model.chosen {
         files.push(("path.csv", path_csv(&c.points, &c.choice, c.at).into_bytes()));
         files.push(("ranks.csv", ranks_csv(&c.choice).into_bytes()));

@@ -30,7 +30,8 @@ pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, mut path: Option<
     }
     Ok(Extras {
         cell: result.cell,
-        heat: Some(Heat::new(chain.p(), chain.xi(), result.model, result.partition)),
+        // The pictures have the same states along both sides.
+        heat: chain.goes_on().then(|| Heat::new(chain.p(), chain.xi(), result.model, result.partition)),
         trace: trace.points,
         events: trace.events,
         rival: rival.map(|r| Rival {
@@ -141,8 +142,10 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     };
     let partition = Partition::numbered(loaded.zones(count)?, &loaded.xi, count);
     let coordinates = loaded.coordinates()?;
+    let destinations = loaded.destinations.as_ref().map(|d| d.labels());
     let result = FitResult {
         labels: &labels,
+        destinations: destinations.as_deref(),
         xi: &loaded.xi,
         coordinates: coordinates.as_deref(),
         cell: extras.cell,

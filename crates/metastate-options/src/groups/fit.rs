@@ -68,6 +68,9 @@ options! {
         connected: ConnectedKind = ConnectedKind::All => |e| e;
         /// With --connected largest: two states join only where at least so many transitions lead from one to the other.
         connected_at: u64 = 1 => |e| e.value("N");
+        /// Origins and destinations are two different sets, as from home to work or from warehouse to customer: a name that stands on both sides is two states, and nothing is left out because
+        /// it is never left or never reached. The result has states.csv for the origins and destinations.csv for the others; a latent chain, times and forecasts do not exist.
+        bipartite: bool = false => |e| e;
         /// Kinetics with detailed balance, on the meta-states and on all states, as for molecules in equilibrium: the most likely reversible chain is estimated before the times are.
         reversible: bool = false => |e| e;
         /// Where the solver starts: at a spectral solution, at random (the default with --as-in-paper), or at the solution in the folder of an earlier
@@ -270,6 +273,9 @@ impl FitArgs {
         if self.bootstrap > 0 && self.refit_kind() != RefitKind::Likelihood {
             return sentence("bootstrap", "--bootstrap needs --refit likelihood: it says how sure that refit is".to_owned());
         }
+        if self.bipartite {
+            self.two_sided()?;
+        }
         if let (Some(rank), Some(most)) = (self.rank, self.max_rank)
             && rank > most
         {
@@ -295,8 +301,24 @@ impl FitArgs {
             (self.start_rank.is_some(), "start-rank", "the whitened problem is solved at the rank that was chosen or given"),
         ];
         match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
+            Some((_, option, why)) => Err(OptionError::new(option, Problem::Contradicts("objective whitened", why))
+                .remedy(format!("leave out --{option}, or take --objective paper"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what needs destinations that are origins, too.
+    fn two_sided(&self) -> Result<(), OptionError> {
+        let contradictions = [
+            (self.weights_by == WeightsKind::Arrivals, "weights-by", "nobody arrives at an origin"),
+            (self.connected == ConnectedKind::Largest, "connected", "no origin can be reached"),
+            (self.reversible, "reversible", "nothing goes on from where it arrives"),
+            (self.truth.is_some(), "truth", "the truth is compared with chains whose rows and columns are the same states"),
+        ];
+        match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
             Some((_, option, why)) => {
-                Err(OptionError::new(option, Problem::Contradicts("objective whitened", why)).remedy(format!("leave out --{option}, or take --objective paper")))
+                Err(OptionError::new(option, Problem::Contradicts("bipartite", why))
+                    .remedy(format!("leave out --{option}, or --bipartite")))
             }
             None => Ok(()),
         }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _core, _options
 from ._data import Given, recognise, refuse
-from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales
+from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, two_sided
 from ._progress import Listener, logger
 from ._result import Array, Result, from_live
 
@@ -65,6 +65,9 @@ class StateAggregation:
         Keep all states, or the largest set of states that can all reach each other; the ledger of the summary counts what is left out.
     connected_at : int
         With "largest": two states join only where at least so many transitions lead from one to the other.
+    bipartite : bool
+        Origins and destinations are two different sets: a name on both sides is two states, nothing is left out for being never left or never reached, and
+        there is no latent chain.
     reversible : bool
         Kinetics with detailed balance, on the meta-states and on all states.
     init : {"spectral", "random"} or the folder of a result, optional
@@ -150,6 +153,7 @@ class StateAggregation:
         weight_power: Literal[0, 1] | float = 1,
         connected: Literal["all", "largest"] = "all",
         connected_at: int = 1,
+        bipartite: bool = False,
         reversible: bool = False,
         init: str | PathLike[str] | None = None,
         truth: str | None = None,
@@ -201,6 +205,7 @@ class StateAggregation:
         self.weight_power = weight_power
         self.connected = connected
         self.connected_at = connected_at
+        self.bipartite = bipartite
         self.reversible = reversible
         self.init = init
         self.truth = truth
@@ -461,7 +466,9 @@ class StateAggregation:
     @property
     def latent_chain_(self) -> Array:
         """K = V^T U, a Markov chain of the meta-states."""
-        found: Array = self._fitted("latent_chain")
+        found: Array | None = self._fitted("latent_chain")
+        if found is None:
+            raise two_sided()
         return found
 
     @property

@@ -106,7 +106,18 @@ def _states(result: Result, labels: Iterable[Any], what: str) -> list[bool]:
     return inside
 
 
+def two_sided() -> Exception:
+    """What is said where something needs a chain that goes on from where it arrives."""
+    return refuse(
+        "origins and destinations are two different sets, so nothing goes on from where it arrives",
+        "there is no latent chain, and no times, forecasts or stationary law",
+        "E-DATA-TWO-SIDED",
+    )
+
+
 def chain(result: Result) -> Array:
+    if result.destinations is not None:
+        raise two_sided()
     if result.kinetic_chain is None:
         raise refuse("this result was written without kinetics", "fit again", "E-CLI-RESULT")
     return result.kinetic_chain

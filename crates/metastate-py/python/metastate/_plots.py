@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 import numpy as np
 
 from ._data import refuse
+from ._kinetics import two_sided
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +83,8 @@ def plot_path(result: Result, ax: Axes | None) -> Axes:
 
 def plot_latent(result: Result, ax: Axes | None) -> Axes:
     """K = V^T U, with its numbers where they can be read."""
+    if result.latent_chain is None:
+        raise two_sided()
     axes = _axes(ax)
     chain = result.latent_chain
     image = axes.imshow(chain, cmap="Blues", vmin=0, vmax=max(float(chain.max()), 1e-300))

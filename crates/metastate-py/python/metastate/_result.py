@@ -80,7 +80,9 @@ class Result(Frozen):
         Share of each state, xi.
     states : tuple
         The labels of the states, in the order of all arrays.
-    latent_chain : array, meta-states x meta-states
+    destinations : tuple, optional
+        Labels of the rows of `profiles` where origins and destinations are two sets; then there is no latent chain.
+    latent_chain : array, meta-states x meta-states, optional
         ``profiles.T @ memberships``: a small Markov chain. A prior or a penalty makes it forget too fast; see `kinetic_chain`.
     kinetic_chain : array, meta-states x meta-states
         The chain of the meta-states as the data have it: timescales, passage times, committors, fluxes and forecasts are its own.
@@ -116,7 +118,8 @@ class Result(Frozen):
     metastates: NDArray[np.int64]
     weights: Array
     states: tuple[int | str, ...]
-    latent_chain: Array
+    destinations: tuple[int | str, ...] | None
+    latent_chain: Array | None
     factors: tuple[Array, Array]
     refit: tuple[Array, Array] | None
     certificate: Mapping[str, Any]
@@ -168,7 +171,8 @@ class Result(Frozen):
         self._set(
             memberships=u, profiles=v, labels=arrays["zone"], metastates=u.argmax(axis=1).astype(np.int64), weights=arrays["xi"], states=tuple(arrays["labels"]),
             kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _draws=arrays.get("draws"), _draw_timescales=arrays.get("draw_timescales"),
-            latent_chain=v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
+            destinations=tuple(arrays["destinations"]) if "destinations" in arrays else None,
+            latent_chain=None if "destinations" in arrays else v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
             summary=FrozenDict(summary), coordinates=places, cell=arrays.get("cell"),
             lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
         )  # fmt: skip
@@ -268,6 +272,8 @@ class Result(Frozen):
         from deeptime.markov import TransitionCountModel
         from deeptime.markov.msm import MarkovStateModel
 
+        if self.latent_chain is None:
+            raise _kinetics.two_sided()
         own = self.latent_chain if self.kinetic_chain is None else self.kinetic_chain
         mass = self.weights @ self.memberships
         counts = max(self.summary["transitions"], 1.0) * mass[:, None] * own

@@ -26,6 +26,7 @@ class Options(TypedDict, total=False):
     weight_power: Literal[0, 1] | float
     connected: Literal["all", "largest"]
     connected_at: int
+    bipartite: bool
     reversible: bool
     init: str | PathLike[str] | None
     truth: str | None

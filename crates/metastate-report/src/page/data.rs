@@ -33,6 +33,10 @@ const LEAST_STEPS: usize = 10;
 /// What was found, in one sentence.
 pub fn sentence(summary: &Summary, result: &FitResult) -> String {
     let (rank, zones) = (result.model.rank(), result.partition.clusters());
+    if let Some(destinations) = result.destinations {
+        let what = if rank == 1 { "meta-state" } else { "meta-states" };
+        return format!("{rank} {what} between {} origins and {} destinations", summary.states, destinations.len());
+    }
     let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     match (result.coordinates.is_some(), zones == rank) {
         (true, true) => format!("{} behind {} cells", counted(rank, "zone"), summary.states),
@@ -119,12 +123,13 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let lag = summary.lag();
     let shown = shown_states(result.xi, s);
     let quantised: Vec<u16> = shown.iter().flat_map(|&i| u.row(i as usize).iter().map(|x| (x * FULL_WORD).round() as u16)).collect();
-    let profiles = (d * s <= MOST_PROFILES).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
+    // The map shows where a cell leads among the same cells.
+    let profiles = (d * s <= MOST_PROFILES && result.destinations.is_none()).then(|| floats(v.as_slice().iter().map(|x| *x as f32)));
     let zone: Vec<u16> = result.partition.labels.iter().map(|&z| z as u16).collect();
     let largest_membership = LargestMembership::new(u, result.xi);
     let metastate: Vec<u16> = largest_membership.metastate.iter().map(|&j| j as u16).collect();
     let top = (0..d).map(|i| (FULL_BYTE * u.row(i).iter().copied().fold(0.0, f64::max)).round() as u8);
-    let chain = shown_chain(result.model, extras);
+    let chain = result.destinations.is_none().then(|| shown_chain(result.model, extras)).flatten();
     let (stationary, timescales, horizon) =
         chain.as_ref().map_or((None, Vec::new(), LEAST_STEPS), |chain| latent(chain, result.xi, lag, extras));
     let rows: Vec<Vec<f64>> = chain.as_ref().map(|c| (0..c.rank()).map(|i| c.k().row(i).to_vec()).collect()).unwrap_or_default();
@@ -185,8 +190,10 @@ fn metastates(result: &FitResult, by: &LargestMembership) -> Vec<Value> {
     (0..u.cols())
         .map(|j| {
             let anchors: Vec<String> = largest(u.rows(), NAMED, |i| (u[(i, j)], result.xi[i])).into_iter().map(label).collect();
-            let destinations: Vec<(String, f64)> =
-                largest(v.rows(), NAMED, |i| (v[(i, j)], result.xi[i])).into_iter().map(|i| (label(i), v[(i, j)])).collect();
+            let destinations: Vec<(String, f64)> = largest(v.rows(), NAMED, |i| (v[(i, j)], result.destination_weight(i)))
+                .into_iter()
+                .map(|i| (result.destination(i), v[(i, j)]))
+                .collect();
             json!({ "size": by.sizes.get(j), "mass": by.masses.get(j), "anchors": anchors, "destinations": destinations })
         })
         .collect()

@@ -46,6 +46,9 @@ pub struct Summary {
     pub status: StatusWord,
     /// Number of states.
     pub states: usize,
+    /// Number of destinations, where they are another set than the states, which are then the origins.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub destinations: Option<usize>,
     /// Transitions that were counted, by weight.
     pub transitions: f64,
     /// Pairs of states with transitions.

@@ -87,6 +87,9 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
         None => None,
     };
     let loaded = metastate_report::load(&command.result)?;
+    if loaded.destinations.is_some() {
+        return Err(metastate::Error::DoesNotGoOn.into());
+    }
     let (input, _) = recorded_options(&command.result, &loaded)?;
     let chosen = factors(command, &loaded)?;
     // Who names a model wants that model as it is; otherwise times come from the data.

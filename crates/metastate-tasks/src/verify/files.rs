@@ -9,18 +9,11 @@ use crate::args::{ObjectiveKind, RefitKind};
 /// Files that every result of these options has.
 fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     let fit = subject.fit;
-    let mut names: BTreeSet<&str> = BTreeSet::from([
-        "factors.npz",
-        "certificate.npz",
-        "states.csv",
-        "states.parquet",
-        "metastates.csv",
-        "kinetics.npz",
-        "latent.csv",
-        "zones.csv",
-        "page.json",
-    ]);
+    let mut names: BTreeSet<&str> =
+        BTreeSet::from(["factors.npz", "certificate.npz", "states.csv", "states.parquet", "metastates.csv", "zones.csv", "page.json"]);
     let mut when = |it_is: bool, more: &[&'static str]| names.extend(more.iter().filter(|_| it_is));
+    when(subject.goes_on(), &["kinetics.npz", "latent.csv"]);
+    when(!subject.goes_on(), &["destinations.csv"]);
     when(subject.has_cells(), &["zones.geojson", "zones.parquet"]);
     when(fit.chooses(), &["path.csv", "ranks.csv"]);
     when(fit.refit_kind() != RefitKind::None, &["refit.npz"]);

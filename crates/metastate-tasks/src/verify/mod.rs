@@ -186,6 +186,8 @@ fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::D
     let same_start = of_role("start").iter().map(|f| f.name.clone()).collect::<Vec<_>>() == start;
     checks.table("inputs", (!same || !same_start).then(|| "other files were read".to_owned()));
     checks.same("states", summary.states, chain.states());
+    let destinations = (!chain.goes_on()).then(|| chain.p().cols());
+    checks.table("destinations", (summary.destinations != destinations).then(|| "another number of them".to_owned()));
     checks.same("transitions", summary.transitions, chain.transitions());
     checks.same("nonzeros", summary.nonzeros, chain.nonzeros());
     checks.table("read_as", (summary.read_as != data.read_as).then(|| format!("the data were {}", data.read_as)));

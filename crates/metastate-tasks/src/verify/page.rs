@@ -52,8 +52,10 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
     let zones: Vec<u32> = subject.zones()?.into_iter().map(|z| z as u32).collect();
     let partition = Partition::numbered(zones, subject.data.chain().xi(), subject.zone_count());
     let labels: Vec<Label> = subject.data.chain().index().labels().collect();
+    let destinations: Option<Vec<Label>> = (!subject.goes_on()).then(|| subject.data.chain().destinations().labels().collect());
     let result = FitResult {
         labels: &labels,
+        destinations: destinations.as_deref(),
         xi: subject.data.chain().xi(),
         coordinates: subject.data.coordinates.as_deref(),
         cell: extras.cell,
@@ -72,7 +74,10 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
     let demand = |it_is: bool, what: &str| if it_is { Ok(()) } else { Err(what.to_owned()) };
     demand(page.is_object(), "cannot be read")?;
     demand(page["cell"].as_f64() == subject.data.cell, "cell")?;
-    wrong_heat(subject, &page["heat"])?;
+    match subject.goes_on() {
+        true => wrong_heat(subject, &page["heat"])?,
+        false => demand(page["heat"].is_null(), "heat: there is none")?,
+    }
     if subject.draws() == 0 {
         demand(page["timescale_intervals"].as_array().is_none_or(Vec::is_empty), "timescale_intervals: there are no draws")?;
     }

@@ -115,7 +115,7 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
 fn squares(chain: &Chain) -> f64 {
     let row = |i: usize| {
         let mut sum = 0.0;
-        chain.p().row(i).for_each(chain.states(), |_, x| sum += x * x);
+        chain.p().row(i).for_each(chain.p().cols(), |_, x| sum += x * x);
         sum
     };
     chain.weights().iter().enumerate().map(|(i, w)| w * w * row(i)).sum()
@@ -123,13 +123,13 @@ fn squares(chain: &Chain) -> f64 {
 
 /// `v = sum xi_i^2 p_i / sum xi_i^2`: the best of rank one.
 fn rank_one(chain: &Chain) -> Factors {
-    let d = chain.states();
-    let (mut law, mut total) = (vec![0.0; d], 0.0);
+    let n = chain.p().cols();
+    let (mut law, mut total) = (vec![0.0; n], 0.0);
     for (i, w) in chain.weights().iter().enumerate() {
-        chain.p().row(i).for_each(d, |j, x| law[j] += w * w * x);
+        chain.p().row(i).for_each(n, |j, x| law[j] += w * w * x);
         total += w * w;
     }
-    Factors { u: Mat::from_fn(d, 1, |_, _| 1.0), v: Mat::from_fn(d, 1, |j, _| law[j] / total) }
+    Factors { u: Mat::from_fn(chain.states(), 1, |_, _| 1.0), v: Mat::from_fn(n, 1, |j, _| law[j] / total) }
 }
 
 /// The likelihood with and without the prior; further passes find little to gain.

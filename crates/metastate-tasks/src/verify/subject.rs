@@ -23,6 +23,8 @@ pub struct Subject<'a> {
     pub limited: bool,
     /// Labels of the states.
     pub labels: Vec<String>,
+    /// Labels of the destinations: the same, or those of the other set.
+    pub destinations: Vec<String>,
 }
 
 impl<'a> Subject<'a> {
@@ -34,9 +36,9 @@ impl<'a> Subject<'a> {
         data: &'a data::Dataset,
         limited: bool,
     ) -> Result<Self, String> {
-        let d = data.chain().states();
+        let (d, n) = (data.chain().states(), data.chain().p().cols());
         for (name, x) in [("factors.npz", Some(&result.factors)), ("refit.npz", result.refit.as_ref())] {
-            if let Some(Factors { u, v }) = x.filter(|x| (x.u.rows(), x.v.rows(), x.v.cols()) != (d, d, x.u.cols()) || x.u.cols() == 0) {
+            if let Some(Factors { u, v }) = x.filter(|x| (x.u.rows(), x.v.rows(), x.v.cols()) != (d, n, x.u.cols()) || x.u.cols() == 0) {
                 return Err(format!("{name} holds U of {} x {} and V of {} x {}", u.rows(), u.cols(), v.rows(), v.cols()));
             }
         }
@@ -44,7 +46,8 @@ impl<'a> Subject<'a> {
             return Err(format!("factors.npz holds {} weights", result.xi.len()));
         }
         let labels = data.chain().index().labels().map(|l| l.to_string()).collect();
-        Ok(Subject { folder, result, fit, data, limited, labels })
+        let destinations = data.chain().destinations().labels().map(|l| l.to_string()).collect();
+        Ok(Subject { folder, result, fit, data, limited, labels, destinations })
     }
 
     /// Draws that the result must rest on: those asked for. Where the time was up there are all or none.
@@ -81,6 +84,11 @@ impl<'a> Subject<'a> {
             return Err(format!("states.csv has {} rows", told.len()));
         }
         told.iter().map(|text| zone(text).ok_or_else(|| format!("no zone is called {text}"))).collect()
+    }
+
+    /// Whether the chain goes on from where it arrives.
+    pub fn goes_on(&self) -> bool {
+        self.data.chain().goes_on()
     }
 
     /// Whether zones have outlines.

@@ -4,7 +4,7 @@ use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use metastate::verify::plain::{latent_matrix, limit_law};
 
-use super::checks::{Cell, Checks, Named, header};
+use super::checks::{Cell, Checks, Named, ROUNDING, header};
 use super::subject::Subject;
 use super::twin::{self, Column};
 
@@ -22,7 +22,11 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
     checks.table("states.csv", states(subject));
     checks.table("states.parquet", states_twin(subject));
     checks.table("metastates.csv", metastates(subject));
-    checks.table("latent.csv", latent(subject));
+    if subject.goes_on() {
+        checks.table("latent.csv", latent(subject));
+    } else {
+        checks.table("destinations.csv", destinations(subject));
+    }
 }
 
 fn names(subject: &Subject) -> Vec<String> {
@@ -92,10 +96,12 @@ pub fn home(row: &[f64]) -> usize {
 /// Sizes by the largest membership, masses, anchors, destinations with their shares, and the stationary law.
 fn metastates(subject: &Subject) -> Option<String> {
     let (Factors { u, v }, xi) = (subject.model(), subject.data.chain().xi());
-    let (d, s, named) = (u.rows(), u.cols(), NAMED.min(u.rows()));
+    let (d, n, s, named, named_ends) = (u.rows(), v.rows(), u.cols(), NAMED.min(u.rows()), NAMED.min(v.rows()));
+    // Of two destinations with the same share the heavier state comes first, where they are states.
+    let weights: Vec<f64> = if subject.goes_on() { xi.to_vec() } else { vec![0.0; n] };
     let mut names = header(&["metastate", "size", "mass"], named, &["anchor"]);
-    names.extend(header(&[], named, &["destination", "share"]));
-    names.push("stationary".to_owned());
+    names.extend(header(&[], named_ends, &["destination", "share"]));
+    names.extend(subject.goes_on().then(|| "stationary".to_owned()));
     let (mut size, mut mass) = (vec![0; s], vec![0.0; s]);
     for i in 0..d {
         size[home(u.row(i))] += 1;
@@ -104,14 +110,50 @@ fn metastates(subject: &Subject) -> Option<String> {
     let row = |k: usize| -> Vec<Cell> {
         let mut row = vec![Cell::Is((k + 1).to_string()), Cell::Is(size[k].to_string()), Cell::Near(mass[k])];
         row.extend(first_by(named, d, |i| u[(i, k)], xi).into_iter().map(|i| Cell::Is(subject.labels[i].clone())));
-        let to = first_by(named, d, |i| v[(i, k)], xi);
-        row.extend(to.into_iter().flat_map(|i| [Cell::Is(subject.labels[i].clone()), Cell::number(v[(i, k)])]));
-        row.push(Cell::Free);
+        let to = first_by(named_ends, n, |j| v[(j, k)], &weights);
+        row.extend(to.into_iter().flat_map(|j| [Cell::Is(subject.destinations[j].clone()), Cell::number(v[(j, k)])]));
+        row.extend(subject.goes_on().then_some(Cell::Free));
         row
     };
     let rows: Vec<Vec<Cell>> = (0..s).map(row).collect();
     let table = Named::new(subject.result.metastates.clone());
-    table.difference(&names, &rows).or_else(|| stationary(&table, u, v, xi))
+    table.difference(&names, &rows).or_else(|| subject.goes_on().then(|| stationary(&table, u, v, xi)).flatten())
+}
+
+/// Labels and arrivals of the data, the profiles, and the meta-state that sends most to each destination.
+fn destinations(subject: &Subject) -> Option<String> {
+    let (Factors { u, v }, chain) = (subject.model(), subject.data.chain());
+    let places = subject.data.destination_coordinates.as_deref();
+    let mut names = header(&["label", "weight", "metastate"], v.cols(), &["profile"]);
+    if places.is_some() {
+        names.extend(["lon".to_owned(), "lat".to_owned()]);
+    }
+    let (mut mass, mut arrivals) = (vec![0.0; v.cols()], vec![0.0; v.rows()]);
+    for (i, x) in chain.xi().iter().enumerate() {
+        mass.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += x * u);
+    }
+    for i in 0..chain.states() {
+        let n = chain.departures()[i];
+        chain.p().row(i).for_each(v.rows(), |j, p| arrivals[j] += n * p);
+    }
+    let total: f64 = arrivals.iter().sum();
+    let Some(told) = &subject.result.destinations else { return Some("there is none".to_owned()) };
+    let table = Named::new(told.table.clone());
+    let row = |j: usize| -> Vec<Cell> {
+        let mut row = vec![Cell::Is(subject.destinations[j].clone()), Cell::Near(arrivals[j] / total), Cell::Free];
+        row.extend(v.row(j).iter().map(|x| Cell::number(*x)));
+        row.extend(places.iter().flat_map(|c| [Cell::number(c[j].0), Cell::number(c[j].1)]));
+        row
+    };
+    let rows: Vec<Vec<Cell>> = (0..v.rows()).map(row).collect();
+    let sends_most = |j: usize| {
+        let sent: Vec<f64> = v.row(j).iter().zip(&mass).map(|(v, m)| v * m).collect();
+        let most = sent.iter().copied().fold(0.0, f64::max);
+        let told = table.number(j, "metastate");
+        (0..sent.len()).any(|k| told == (k + 1) as f64 && sent[k] >= most - ROUNDING)
+    };
+    let wrong = || (0..v.rows()).find(|&j| !sends_most(j)).map(|j| format!("row {}, metastate: another one sends more there", j + 1));
+    table.difference(&names, &rows).or_else(wrong)
 }
 
 /// A law a with `a^T K = a^T`, and where there are several, the one that the data's own law leads to.

@@ -86,27 +86,40 @@ struct Told {
     zones: Vec<usize>,
     sizes: Vec<usize>,
     masses: Vec<f64>,
+    /// What moves between the zones, where the chain goes on from where it arrives.
+    trade: Option<Trade>,
+}
+
+/// Moves between zones.
+struct Trade {
     inflow: Vec<f64>,
     outflow: Vec<f64>,
     self_share: Vec<f64>,
     flows: Mat,
 }
 
-impl Told {
-    fn new(subject: &Subject, zones: Vec<usize>) -> Self {
-        let (chain, k) = (subject.data.chain(), subject.zone_count());
-        let flows = zone_flows(chain.p(), chain.departures(), &zones, k);
-        let (mut sizes, mut masses) = (vec![0; k], vec![0.0; k]);
-        for (i, &z) in zones.iter().enumerate() {
-            sizes[z] += 1;
-            masses[z] += chain.xi()[i];
-        }
+impl Trade {
+    fn new(flows: Mat) -> Self {
+        let k = flows.rows();
         let others = |z: usize, f: &dyn Fn(usize) -> f64| (0..k).filter(|&b| b != z).map(f).sum::<f64>();
         let outflow: Vec<f64> = (0..k).map(|z| others(z, &|b| flows[(z, b)])).collect();
         let inflow = (0..k).map(|z| others(z, &|a| flows[(a, z)])).collect();
         let share = |z: usize| if flows[(z, z)] + outflow[z] > 0.0 { flows[(z, z)] / (flows[(z, z)] + outflow[z]) } else { 0.0 };
         let self_share = (0..k).map(share).collect();
-        Told { zones, sizes, masses, inflow, outflow, self_share, flows }
+        Trade { inflow, outflow, self_share, flows }
+    }
+}
+
+impl Told {
+    fn new(subject: &Subject, zones: Vec<usize>) -> Self {
+        let (chain, k) = (subject.data.chain(), subject.zone_count());
+        let (mut sizes, mut masses) = (vec![0; k], vec![0.0; k]);
+        for (i, &z) in zones.iter().enumerate() {
+            sizes[z] += 1;
+            masses[z] += chain.xi()[i];
+        }
+        let trade = subject.goes_on().then(|| Trade::new(zone_flows(chain.p(), chain.departures(), &zones, k)));
+        Told { zones, sizes, masses, trade }
     }
 
     fn members(&self, zone: usize) -> impl Iterator<Item = usize> + '_ {
@@ -130,8 +143,11 @@ impl Told {
             Ok(table) => table,
             Err(why) => return Some(why),
         };
-        let mut names = header(&["zone", "size", "mass", "inflow", "outflow", "self_share", "metastate"], NAMED, &["anchor"]);
-        names.extend(header(&[], NAMED, &["destination", "share"]));
+        let mut names: Vec<String> = self.properties(0).iter().map(|p| p.0.to_owned()).collect();
+        names.extend(header(&["metastate"], NAMED, &["anchor"]));
+        if self.trade.is_some() {
+            names.extend(header(&[], NAMED, &["destination", "share"]));
+        }
         if let Some(wrong) = table.wrong_shape(&names, Some(self.sizes.len())) {
             return Some(wrong);
         }
@@ -141,23 +157,23 @@ impl Told {
                 return Some(format!("row {}, metastate: another one has more of its mass", z + 1));
             };
             let mut row = vec![Cell::Is((z + 1).to_string()), Cell::Is(self.sizes[z].to_string())];
-            row.extend([self.masses[z], self.inflow[z], self.outflow[z], self.self_share[z]].map(Cell::Near));
+            row.extend(self.properties(z).iter().skip(2).map(|p| Cell::Near(p.1)));
             row.push(Cell::Free);
             let mut anchors: Vec<usize> = self.members(z).collect();
             anchors.sort_by(|&a, &b| u[(b, leading)].total_cmp(&u[(a, leading)]).then(xi[b].total_cmp(&xi[a])).then(a.cmp(&b)));
             row.extend((0..NAMED).map(|k| Cell::Is(anchors.get(k).map_or_else(String::new, |&i| subject.labels[i].clone()))));
-            row.extend((0..2 * NAMED).map(|_| Cell::Free));
+            row.extend((0..2 * NAMED).filter(|_| self.trade.is_some()).map(|_| Cell::Free));
             rows.push(row);
         }
-        let wrong = |z: &usize| self.wrong_destinations(&table, *z).map(|why| format!("row {}, {why}", z + 1));
-        table.difference(&names, &rows).or_else(|| (0..self.sizes.len()).find_map(|z| wrong(&z)))
+        let wrong = |trade: &Trade, z: usize| self.wrong_destinations(trade, &table, z).map(|why| format!("row {}, {why}", z + 1));
+        let all = |trade: &Trade| (0..self.sizes.len()).find_map(|z| wrong(trade, z));
+        table.difference(&names, &rows).or_else(|| self.trade.as_ref().and_then(all))
     }
 
     /// The zones that receive most, with their shares of the departures. Of equal shares either may come first.
-    fn wrong_destinations(&self, table: &Named, z: usize) -> Option<String> {
-        let out: f64 = self.flows.row(z).iter().sum();
-        let mut shares: Vec<f64> =
-            (0..self.sizes.len()).filter(|b| *b != z && self.flows[(z, *b)] > 0.0).map(|b| self.flows[(z, b)] / out).collect();
+    fn wrong_destinations(&self, Trade { flows, .. }: &Trade, table: &Named, z: usize) -> Option<String> {
+        let out: f64 = flows.row(z).iter().sum();
+        let mut shares: Vec<f64> = (0..self.sizes.len()).filter(|b| *b != z && flows[(z, *b)] > 0.0).map(|b| flows[(z, b)] / out).collect();
         shares.sort_by(|a, b| b.total_cmp(a));
         let mut named = BTreeSet::new();
         for k in 0..NAMED {
@@ -171,22 +187,19 @@ impl Told {
             };
             let to = to.parse::<usize>().ok().filter(|b| (1..=self.sizes.len()).contains(b) && *b != z + 1 && named.insert(*b));
             let told = told.parse::<f64>().unwrap_or(f64::NAN);
-            if !near(told, *expected) || !to.is_some_and(|b| near(self.flows[(z, b - 1)] / out, told)) {
+            if !near(told, *expected) || !to.is_some_and(|b| near(flows[(z, b - 1)] / out, told)) {
                 return Some(format!("{name} and {share}: should have {}", metastate_report::number(*expected)));
             }
         }
         None
     }
 
-    fn properties(&self, z: usize) -> [(&'static str, f64); 6] {
-        [
-            ("zone", (z + 1) as f64),
-            ("size", self.sizes[z] as f64),
-            ("mass", self.masses[z]),
-            ("inflow", self.inflow[z]),
-            ("outflow", self.outflow[z]),
-            ("self_share", self.self_share[z]),
-        ]
+    fn properties(&self, z: usize) -> Vec<(&'static str, f64)> {
+        let mut all = vec![("zone", (z + 1) as f64), ("size", self.sizes[z] as f64), ("mass", self.masses[z])];
+        if let Some(t) = &self.trade {
+            all.extend([("inflow", t.inflow[z]), ("outflow", t.outflow[z]), ("self_share", t.self_share[z])]);
+        }
+        all
     }
 
     /// The cells of the zone, by their lower left corners.
@@ -239,7 +252,8 @@ impl Told {
             Err(why) => return Some(why),
         };
         let names = file.columns.iter().map(|c| c.0.as_str());
-        if !names.eq(["zone", "size", "mass", "inflow", "outflow", "self_share", "metastate", "geometry"]) {
+        let numbers = self.properties(0);
+        if !names.eq(numbers.iter().map(|p| p.0).chain(["metastate", "geometry"])) {
             return Some("other columns".to_owned());
         }
         let mut bounds: Option<[f64; 4]> = None;
@@ -250,11 +264,11 @@ impl Told {
                     return Some(format!("zone {}, {name}: should be {x}", z + 1));
                 }
             }
-            let Column::Numbers(metastates) = &file.columns[6].1 else { return Some("no meta-states".to_owned()) };
+            let Column::Numbers(metastates) = &file.columns[numbers.len()].1 else { return Some("no meta-states".to_owned()) };
             if self.leading(subject, z, metastates.get(z).copied().unwrap_or(f64::NAN)).is_none() {
                 return Some(format!("zone {}, metastate: another one has more of its mass", z + 1));
             }
-            let Column::Bytes(shapes) = &file.columns[7].1 else { return Some("no geometry".to_owned()) };
+            let Column::Bytes(shapes) = &file.columns[numbers.len() + 1].1 else { return Some("no geometry".to_owned()) };
             let shape = shapes.get(z).and_then(|bytes| shapes::from_wkb(bytes));
             for &(x, y) in shape.iter().flatten().flatten().flatten() {
                 let b = bounds.get_or_insert([x, y, x, y]);

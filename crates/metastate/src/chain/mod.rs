@@ -9,8 +9,8 @@ mod whitened;
 
 pub use estimate::{Connected, Estimate, TwoSided, WeightsBy};
 pub use given::{Given, RowWeights};
-pub use whitened::{LEAST_PRIOR, SparseAndOne, Whitened};
 pub use stationary::{StationaryLaw, StationaryOptions, stationary_law};
+pub use whitened::{LEAST_PRIOR, SparseAndOne, Whitened};
 
 use std::sync::Arc;
 

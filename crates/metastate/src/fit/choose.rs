@@ -171,7 +171,12 @@ fn on_path(
 }
 
 /// Rank and prior on the folds; every attempt is kept.
-pub(super) fn choose_rank(folds: &Folds, options: &FitOptions, unfinished: &mut Unfinished, observer: &mut dyn FitObserver) -> Result<Choice> {
+pub(super) fn choose_rank(
+    folds: &Folds,
+    options: &FitOptions,
+    unfinished: &mut Unfinished,
+    observer: &mut dyn FitObserver,
+) -> Result<Choice> {
     let settings = select_settings(options);
     let tried = unfinished.attempts.clone();
     let mut watch = |attempts: &[_]| {

@@ -24,7 +24,8 @@ use crate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood
 use crate::solve::score::{Model, Score, Smoothing, score};
 use crate::solve::select::HeldOut;
 use crate::solve::{
-    Control, Effort, Event, Factors, Frame, Metric, Observer, Problem, Progress, Settings, Side, Silent, Solution, Start, StopRule, lambda_max_in, solve,
+    Control, Effort, Event, Factors, Frame, Metric, Observer, Problem, Progress, Settings, Side, Silent, Solution, Start, StopRule,
+    lambda_max_in, solve,
 };
 
 /// What a direction that the likelihood found costs, beside any other.

@@ -102,7 +102,13 @@ pub fn lambda_max_in(p: &dyn Operator, weights: &[f64], frame: &Arc<Frame>, seed
 }
 
 /// The same; `go_on` is asked before every search and may end it with [`Error::Interrupted`]: there is no lambda_max that is half found.
-pub fn lambda_max_watched(p: &dyn Operator, weights: &[f64], frame: &Arc<Frame>, seed: u64, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
+pub fn lambda_max_watched(
+    p: &dyn Operator,
+    weights: &[f64],
+    frame: &Arc<Frame>,
+    seed: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<f64> {
     let mut at = |lambda: f64, from: From| -> Result<(f64, Mat)> {
         if !go_on() {
             return Err(Error::Interrupted);

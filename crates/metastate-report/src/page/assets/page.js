@@ -418,7 +418,7 @@
 
   // ---------------------------------------------------------------- 5. the latent chain
   const K = D.latent, mass = D.stationary || D.metastates.map((m) => m.mass);
-  {
+  if (K.length) {                               // none where origins and destinations are two sets
     const pair = el('div', { class: 'grid2' }); figures.append(pair);
     const flow = card('latent', 'Latent chain', 'Circles are meta-states, sized by their stationary share; the width of an arc is the flow between two of them, bent to the right of its direction.', pair, 'Latent chain');
     const spots = (w, h) => { const r = Math.min(w, h) / 2 - 46; return mass.map((_, j) => { const a = (2 * Math.PI * j) / s - Math.PI / 2; return [w / 2 + r * Math.cos(a), h / 2 + r * Math.sin(a)]; }); };
