@@ -15,7 +15,10 @@ pub fn describe(compared: &Compared) -> String {
             shown(r.log_likelihood),
             shown(r.log_likelihood_se),
             shown(r.squared_error),
-            r.smoothing.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()),
+            r.smoothing.map_or_else(
+                || "-".to_owned(),
+                |x| if x < 0.01 { format!("{x:.0e}") } else { format!("{:.3}", x).trim_end_matches('0').trim_end_matches('.').to_owned() },
+            ),
             shown(r.coherence),
             shown(r.ari),
             shown(r.nmi),

@@ -109,6 +109,11 @@ class StateAggregation:
     certificate_ : dict
         Status, objective, proven lower bound and gap.
 
+    Notes
+    -----
+    scikit-learn's ``check_estimator`` holds but for three checks, whose bad data are refused with this package's sentences instead of scikit-learn's: ``check_positive_only_tag_during_fit`` (negative
+    counts), ``check_fit2d_1sample`` (a single state) and ``check_estimators_nan_inf`` (its matrices are 10 x 3: that they are not square is told before the NaN is looked for).
+
     Examples
     --------
     >>> import metastate as ms

@@ -24,6 +24,8 @@ pub struct Entrant {
     pub name: String,
     /// Who it is.
     pub contender: Contender,
+    /// Whether this package made it.
+    pub ours: bool,
     /// How its memberships become hard meta-states, where it has no partition of its own.
     pub hard: Hard,
     /// A partition to judge and draw instead of what the fit to all data gives.
@@ -89,7 +91,7 @@ fn built_in(contender: Contender, compare: &CompareArgs) -> Entrant {
         (Some(HardKind::Membership), _) | (None, Contender::LikelihoodRefit | Contender::LeastSquaresRefit) => Hard::Membership,
         (Some(HardKind::Kmeans), _) | (None, _) => Hard::KMeans,
     };
-    Entrant { name: contender.name().to_owned(), contender, hard, partition: None, note: None }
+    Entrant { name: contender.name().to_owned(), ours: contender.is_ours(), contender, hard, partition: None, note: None }
 }
 
 /// A result of an earlier fit. One of these very files has seen what is held out: its options are used anew on each training part. One of other files is scored as it is.
@@ -123,7 +125,7 @@ fn result(folder: &Path, states: &States, inputs: &[FileRecord], seed: u64) -> R
             (Contender::Fixed(Box::new(matched(&saved, &places))), format!("as it is: fitted on other files{others}"))
         }
     };
-    Ok(Entrant { name, contender, hard: Hard::Membership, partition, note: Some(how) })
+    Ok(Entrant { name, contender, ours: true, hard: Hard::Membership, partition, note: Some(how) })
 }
 
 /// The row of each of our states in a result.
@@ -160,7 +162,7 @@ fn groups(column: &str, pairs: &[(usize, u32, f64)], xi: &[f64]) -> Entrant {
     let of_their_own = if without > 0 { format!(", {without} states without a value are one of them") } else { String::new() };
     let note = Some(format!("{} groups{of_their_own}", partition.clusters()));
     let contender = Contender::Groups(partition.clone());
-    Entrant { name: format!("groups {column}"), contender, hard: Hard::Membership, partition: Some(partition), note }
+    Entrant { name: format!("groups {column}"), contender, ours: false, hard: Hard::Membership, partition: Some(partition), note }
 }
 
 /// Each state to the label that it carries most; those without any are one part. How many are without.

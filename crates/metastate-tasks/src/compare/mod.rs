@@ -160,7 +160,7 @@ fn contest(
         let shared = if uses_ours(&entrant.contender) { seconds_of_ours } else { 0.0 };
         let seconds = shared + clock.elapsed().as_secs_f64();
         stopper.go_on()?;
-        let row = Row { method: entrant.name.clone(), ours: entrant.contender.is_ours(), seconds, ..Row::default() };
+        let row = Row { method: entrant.name.clone(), ours: entrant.ours, seconds, ..Row::default() };
         match fitted {
             Err(e) => rows.push(Row { note: Some(e.to_string()), ..row }),
             Ok(fitted) => {
@@ -312,7 +312,7 @@ impl<'a> Judge<'a> {
     fn map(&self, name: &str, partition: Option<&Partition>, fitted: &Fitted, chain: &Chain) -> Option<String> {
         let (partition, u) = (partition?, &fitted.factors()?.u);
         let flows = ZoneFlows::new(chain.p(), chain.departures(), partition);
-        let set = ZoneSet { partition, flows: &flows, labels: &self.labels, xi: chain.xi(), u, cells: Some(self.cells?) };
+        let set = ZoneSet { partition, flows: Some(&flows), labels: &self.labels, xi: chain.xi(), u, cells: Some(self.cells?) };
         let (zones, side) = set.outlines()?;
         Some(zone_map(&format!("{name}, {} zones", partition.clusters()), &zones, side, OUTLIERS))
     }

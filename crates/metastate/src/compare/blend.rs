@@ -52,13 +52,13 @@ impl Blend {
 
     /// The law of the next state from a law over states: `sum_i a_i (n_ij + c x_ij) / (n_i + c)`.
     pub fn step(&self, counts: &Csr, x: &Factors, law: &[f64]) -> Result<Vec<f64>> {
-        let d = counts.rows();
-        for (what, found) in [("the law", law.len()), ("U", x.u.rows()), ("V", x.v.rows())] {
-            if found != d {
-                return Err(Error::SizeMismatch { what, expected: d, found });
+        let (m, n) = (counts.rows(), counts.cols());
+        for (what, expected, found) in [("the law", m, law.len()), ("U", m, x.u.rows()), ("V", n, x.v.rows())] {
+            if found != expected {
+                return Err(Error::SizeMismatch { what, expected, found });
             }
         }
-        let (mut next, mut latent) = (vec![0.0; d], vec![0.0; x.rank()]);
+        let (mut next, mut latent) = (vec![0.0; n], vec![0.0; x.rank()]);
         for (i, &share) in law.iter().enumerate().filter(|(_, a)| **a > 0.0) {
             let (columns, seen) = counts.row(i);
             let all = self.pseudo + seen.iter().sum::<f64>();

@@ -42,7 +42,7 @@ pub enum Model<'a> {
     },
     /// The marginal law, whatever the state: rank one.
     Independent,
-    /// Any other model, by its rows: `O(d)` a row with held-out departures, so `O(d^2)` in all.
+    /// Any other model, by its rows: `O(n)` a row with held-out departures.
     Rows(&'a dyn RowModel),
 }
 
@@ -53,9 +53,9 @@ pub(crate) fn pseudo_counts() -> impl Iterator<Item = f64> {
 
 /// A model known by its rows.
 pub trait RowModel: Sync + std::fmt::Debug {
-    /// Number of states.
-    fn states(&self) -> usize;
-    /// The law of the next state after i: `d` numbers.
+    /// Number of rows and of columns.
+    fn size(&self) -> (usize, usize);
+    /// The law of the next state after i, one number a column.
     fn row(&self, i: usize, out: &mut [f64]);
 }
 
@@ -91,7 +91,7 @@ pub fn score_at(model: Model, training: &Csr, held_out: &Csr, smoothings: &[Smoo
         let (mut logs, mut error, mut norm) = (vec![0.0; smoothings.len()], 0.0, 0.0);
         let mut p: Vec<f64> = Vec::new();
         let mut product = vec![0.0; s];
-        let mut whole_row = if let Model::Rows(_) = model { vec![0.0; training.rows()] } else { Vec::new() };
+        let mut whole_row = if let Model::Rows(_) = model { vec![0.0; training.cols()] } else { Vec::new() };
         for i in rows {
             let (columns, counts) = held_out.row(i);
             let departures: f64 = counts.iter().sum();
@@ -178,16 +178,16 @@ fn shrunk_row(training: &Csr, i: usize, c: f64, law: &Law, wanted: &[u32], p: &m
 }
 
 fn check(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> Result<()> {
-    let d = training.rows();
-    let sizes = [("the training counts (columns)", training.cols()), ("the held-out counts", held_out.rows())];
-    let factors = match model {
-        Model::LowRank(x) | Model::Blend { factors: x, .. } => vec![("U", x.u.rows()), ("V", x.v.rows())],
-        Model::Rows(x) => vec![("the model", x.states())],
+    let (m, n) = (training.rows(), training.cols());
+    let sizes = [("the held-out counts", m, held_out.rows()), ("the held-out counts (columns)", n, held_out.cols())];
+    let of_model = match model {
+        Model::LowRank(x) | Model::Blend { factors: x, .. } => vec![("U", m, x.u.rows()), ("V", n, x.v.rows())],
+        Model::Rows(x) => vec![("the model", m, x.size().0), ("the model (columns)", n, x.size().1)],
         _ => Vec::new(),
     };
-    for (what, found) in sizes.into_iter().chain([("the held-out counts (columns)", held_out.cols())]).chain(factors) {
-        if found != d {
-            return Err(Error::SizeMismatch { what, expected: d, found });
+    for (what, expected, found) in sizes.into_iter().chain(of_model) {
+        if found != expected {
+            return Err(Error::SizeMismatch { what, expected, found });
         }
     }
     if held_out.nonzeros() == 0 {

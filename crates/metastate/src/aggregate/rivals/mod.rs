@@ -132,15 +132,15 @@ impl Fitted {
 
 /// The chain of a partition from anywhere: states of one part behave alike, as their training counts say together.
 pub fn lump(training: &Training, partition: Partition) -> Result<Fitted> {
-    if partition.labels.len() != training.states() {
-        return Err(Error::SizeMismatch { what: "the partition", expected: training.states(), found: partition.labels.len() });
+    if partition.labels.len() != training.rows() {
+        return Err(Error::SizeMismatch { what: "the partition", expected: training.rows(), found: partition.labels.len() });
     }
     Ok(Fitted { model: FittedModel::Factors(lumped::model(training, &partition)), own_partition: Some(partition) })
 }
 
 /// Fits one rival.
 pub fn fit(rival: Rival, training: &Training, settings: &RivalSettings) -> Result<Fitted> {
-    if settings.rank == 0 || settings.rank > training.states() {
+    if settings.rank == 0 || settings.rank > training.rows().min(training.cols()) {
         return Err(Error::Setting {
             name: "the rank",
             value: settings.rank.to_string(),

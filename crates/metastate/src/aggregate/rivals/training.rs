@@ -19,9 +19,14 @@ impl Training {
         Ok(Training { observed: Observed::new(counts.clone())?, chain: chain.clone() })
     }
 
-    /// Number of states.
-    pub fn states(&self) -> usize {
+    /// Number of rows, the states that are left.
+    pub fn rows(&self) -> usize {
         self.chain.states()
+    }
+
+    /// Number of columns, the states that are reached.
+    pub fn cols(&self) -> usize {
+        self.observed.cols()
     }
 
     /// The counts.
