@@ -137,8 +137,11 @@ fn as_in_the_fit(mine: &InputArgs, given: &[String], theirs: &InputArgs) -> Resu
             }
         } else if my != their && !OWN.contains(&name) && (!by_default || TELLING.contains(&name)) {
             let did = if their.is_null() { "had none".to_owned() } else { format!("had {}", said(their)) };
-            return Err(CliError::bad("E-CLI-ASSIGN", format!("--{name} is {}, and the fit {did}: the memberships would be of something else", said(my)))
-                .remedy(format!("leave out --{name}; what is not given is taken from the fit")));
+            return Err(CliError::bad(
+                "E-CLI-ASSIGN",
+                format!("--{name} is {}, and the fit {did}: the memberships would be of something else", said(my)),
+            )
+            .remedy(format!("leave out --{name}; what is not given is taken from the fit")));
         }
     }
     let merged: InputArgs = serde_json::from_value(merged).map_err(|e| CliError::failed("E-CLI-ASSIGN", e.to_string()))?;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use metastate::linalg::Mat;
 use metastate::Chain;
 use metastate::fit::{FitOptions, Lambda, Path, Rank};
+use metastate::linalg::Mat;
 use metastate::solve::{BbFormula, Factors, Redundancy, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 

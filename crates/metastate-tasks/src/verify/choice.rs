@@ -44,9 +44,16 @@ const PATH: [&str; 19] = [
 /// The sentence about prediction must say what the three scores say.
 fn wrong_verdict(record: &ChoiceRecord) -> Option<String> {
     let (ours, error) = (record.held_out.log_likelihood, record.held_out.standard_error);
-    let others = [("the smoothed counts", record.empirical.held_out.log_likelihood), ("one law for all states", record.independent.log_likelihood)];
+    let others =
+        [("the smoothed counts", record.empirical.held_out.log_likelihood), ("one law for all states", record.independent.log_likelihood)];
     let wrong = others.iter().find(|(name, score)| {
-        let word = if ours > score + error { "better than" } else if ours < score - error { "worse than" } else { "as well as" };
+        let word = if ours > score + error {
+            "better than"
+        } else if ours < score - error {
+            "worse than"
+        } else {
+            "as well as"
+        };
         !record.verdict.contains(&format!("{word} {name} ({score:.4})"))
     });
     let score = format!("({ours:.4} nats each, standard error {error:.1e})");
