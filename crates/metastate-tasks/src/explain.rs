@@ -33,7 +33,7 @@ const OWN: &[(&str, &str)] = &[
     ("E-CLI-ARGUMENT", "An option has a value that cannot be used. See metastate COMMAND --help."),
     (
         "E-CLI-LAMBDA",
-        "lambda says how much each further meta-state costs in the objective. It is chosen on held-out transitions when it is not given; a transition matrix has no transitions to hold out, so it must be given there. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
+        "lambda says how much each further meta-state costs in the objective. It is chosen on held-out transitions when it is not given; a transition matrix has no transitions to hold out, so --lambda, --lambda-ratio or --rank must be given there. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
     ),
     (
         "E-CLI-EXISTS",
@@ -80,7 +80,7 @@ const OWN: &[(&str, &str)] = &[
         "E-CLI-TRUTH",
         "--truth needs .npy files of float64: the true transition matrix, or its two factors U and V. Rows are matched to states by number when all labels are numbers, by place otherwise.",
     ),
-    ("E-CLI-INIT", "--init RESULT needs the folder of an earlier result over exactly the same states."),
+    ("E-CLI-INIT", "--init RESULT needs the folder of an earlier result that has some of the states of these data."),
     (
         "E-CLI-REFERENCE",
         "compare was given labels or places for the states that it cannot use: the table or the column is not there, or none of the states is in it. States are found by the column --label, or by lon and lat where they are cells.",
