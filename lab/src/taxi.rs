@@ -71,7 +71,7 @@ impl Trips {
         let data = Data::from_counts(&counted.counts, &Estimate::default())?;
         let chain = data.chain();
         let counts = data.parts().map(Parts::counts).ok_or_else(|| Error::NoData(format!("{name} holds no trips")))?;
-        let (Some(all), Some(side)) = (counted.coordinates, counted.cell) else {
+        let (Some(all), Some(side)) = (counted.coordinates, counted.cell.and_then(|c| c.side())) else {
             return Err(Error::NoData(format!("{name} has no coordinates")));
         };
         let places: Vec<(f64, f64)> = chain.kept().iter().map(|&i| all[i]).collect();

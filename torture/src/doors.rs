@@ -59,7 +59,12 @@ fn dispatch(words: &[String]) -> Result<(u8, String)> {
             return Ok((u8::from(!outcome.agrees), lines.join("; ")));
         }
         "compare" => compare::run(&CompareCommand { input: given.checked()?, compare: given.checked()? }, seed, reporter, &stopper)?.out,
-        "assign" => assign::run(&AssignCommand { input: given.checked()?, assign: given.checked()? }, reporter, &stopper)?.describe(),
+        "assign" => assign::run(
+            &AssignCommand { input: given.checked()?, assign: given.checked()?, given: given.names().map(str::to_owned).collect() },
+            reporter,
+            &stopper,
+        )?
+        .describe(),
         "report" => report::run(&given.checked::<ReportArgs>()?)?.describe(),
         "count" => count::run(&CountCommand { input: given.checked()?, count: given.checked()? }, reporter, &stopper)?.describe(),
         "forecast" => forecast::run(&given.checked::<ForecastArgs>()?, reporter, &stopper)?.model,

@@ -101,7 +101,8 @@ pub fn run(given: &Given) -> Result<ExitCode> {
             session.tell(&compared, || words::compare::describe(&compared))?;
         }
         "assign" => {
-            let command = AssignCommand { input: given.checked()?, assign: given.checked()? };
+            let command =
+                AssignCommand { input: given.checked()?, assign: given.checked()?, given: given.names().map(str::to_owned).collect() };
             let assigned = assign::run(&command, reporter, stopper)?;
             session.tell(&assigned, || assigned.describe())?;
         }

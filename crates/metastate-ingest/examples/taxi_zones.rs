@@ -4,7 +4,7 @@
 
 use metastate::solve::Silent;
 use metastate::{Data, Estimate, FitOptions, fit};
-use metastate_ingest::{Data as Read, InputSettings, read};
+use metastate_ingest::{CellSize, Data as Read, InputSettings, read};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).ok_or("name a file of trips")?;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         from_lat: column("pickup_lat"),
         to_lon: column("dropoff_lon"),
         to_lat: column("dropoff_lat"),
-        cell: 0.005,
+        cell: CellSize::Degrees(0.005),
         min_share: 1e-3,
         ..InputSettings::default()
     };

@@ -7,7 +7,7 @@ use crate::codes::Code;
 use crate::counter::PairCounter;
 use crate::error::{IngestError, Result};
 use crate::labels::sorted_order;
-use crate::settings::InputSettings;
+use crate::settings::{CellSize, InputSettings};
 
 /// A state that stays with at least this share is worth a hint.
 const NEAR_ABSORBING: f64 = 0.99;
@@ -44,8 +44,8 @@ pub struct CountedStates {
     pub counts: Counts,
     /// Longitude and latitude of each state's centre, where known.
     pub coordinates: Option<Vec<(f64, f64)>>,
-    /// Side of the cells in degrees, for cells.
-    pub cell: Option<f64>,
+    /// What the cells are, for cells.
+    pub cell: Option<CellSize>,
     /// Rows (frames for trajectories, entries for matrices) read.
     pub rows: u64,
     /// Those counted; with the ledger's rows they add up to `rows`.
@@ -146,7 +146,7 @@ impl Pairs {
                     Label::Integer(key) => grid.centre(*key),
                     Label::Text(_) => (f64::NAN, f64::NAN), // cells are always integers here
                 };
-                (Some(order.iter().map(centre).collect()), Some(grid.side()))
+                (Some(order.iter().map(centre).collect()), Some(grid.size()))
             }
         };
         let core = |e| IngestError::from_core(e, Some(file));
@@ -156,6 +156,8 @@ impl Pairs {
         *counts.ledger_mut() = all;
         let mut hints = self.hints;
         hints.extend(near_absorbing_hint(&counts));
+        hints.extend(twins_hint(counts.index()));
+        hints.extend(few_hint(&counts));
         Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints, frames: None })
     }
 }
@@ -199,6 +201,38 @@ fn near_absorbing_hint(counts: &Counts) -> Option<String> {
         "{number} states stay with a share of 0.99 or more (such as {}); they distort the spectrum, --max-self-share 0.99 leaves them out",
         shown.join(" and ")
     ))
+}
+
+/// A column of numbers that went through a float somewhere has `217` and `217.0`, which are two states here.
+fn twins_hint(index: &StateIndex) -> Option<String> {
+    let twin = |label: &Label| match label {
+        Label::Text(text) => {
+            let whole = text.strip_suffix('0').map(|t| t.trim_end_matches('0'))?.strip_suffix('.')?;
+            index.position(&Label::from(whole)).map(|_| (whole.to_owned(), text.to_string()))
+        }
+        Label::Integer(_) => None,
+    };
+    let mut twins = index.labels().filter_map(|l| twin(&l));
+    let (whole, point) = twins.next()?;
+    let more = match twins.count() {
+        0 => String::new(),
+        n => format!(" (and {n} more such pairs)"),
+    };
+    Some(format!("the labels `{whole}` and `{point}` are two states{more}: write numbers in one way if they are meant to be the same"))
+}
+
+/// So few transitions for each state that hardly anything can be told from them.
+const FEW: f64 = 5.0;
+
+/// What to do about data that are too small for any answer.
+fn few_hint(counts: &Counts) -> Option<String> {
+    let (transitions, states) = (counts.departures().iter().sum::<f64>(), counts.states());
+    let each = transitions / states as f64;
+    (each < FEW && counts.csr().triplets().all(|(_, _, n)| n.fract() == 0.0)).then(|| {
+        format!(
+            "{transitions} transitions between {states} states are {each:.1} for each: little can be learnt from so few; give more rows, or fewer states (a larger --cell, --min-share)"
+        )
+    })
 }
 
 impl CountedStates {

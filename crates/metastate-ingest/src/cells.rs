@@ -1,19 +1,31 @@
-//! Coordinates to square cells, by floor as in the paper (section 6.4).
+//! Coordinates to cells: squares, by floor as in the paper (section 6.4), or the hexagons of H3.
 
+use h3o::{CellIndex, LatLng, Resolution};
 use metastate::Label;
 
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
-use crate::settings::{BoundingBox, InputSettings};
+use crate::settings::{BoundingBox, CellSize, InputSettings};
 
-/// A grid of square cells, in degrees.
+/// A grid of cells, and the box that trips must lie in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
-    cell: f64,
+    kind: GridKind,
     bbox: Option<BoundingBox>,
-    /// Digits after the point that print a corner exactly.
-    decimals: usize,
 }
+
+#[derive(Debug, Clone, Copy)]
+enum GridKind {
+    /// The side in degrees, and the digits after the point that print a corner exactly.
+    Squares {
+        side: f64,
+        decimals: usize,
+    },
+    Hexagons(Resolution),
+}
+
+/// Beyond this latitude hardly anybody lives: points there are more often longitudes in the wrong column.
+const POLAR: f64 = 66.5;
 
 /// Where a trip by coordinates goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,13 +42,19 @@ pub(crate) enum Place {
 
 impl Grid {
     pub fn new(settings: &InputSettings) -> Result<Self> {
-        let cell = settings.cell;
         // Below 1e-6 degrees (a decimetre) cells are finer than any device; 32-bit cell numbers hold down to 1e-7.
-        if !(1e-6..=90.0).contains(&cell) {
-            return Err(IngestError::new(Code::Option, "--cell must lie within 1e-6 and 90 degrees")
-                .value(cell.to_string())
-                .remedy("0.001 is about a hundred metres"));
-        }
+        let kind = match settings.cell {
+            CellSize::Degrees(side) if (1e-6..=90.0).contains(&side) => {
+                let decimals = format!("{side}").split_once('.').map_or(0, |(_, d)| d.len()).min(12);
+                GridKind::Squares { side, decimals }
+            }
+            CellSize::H3(level) if level <= 15 => GridKind::Hexagons(Resolution::try_from(level).unwrap_or(Resolution::Eight)),
+            other => {
+                return Err(IngestError::new(Code::Option, "--cell must lie within 1e-6 and 90 degrees, or within h3:0 and h3:15")
+                    .value(other.to_string())
+                    .remedy("0.001 is about a hundred metres, h3:9 about two hundred"));
+            }
+        };
         if let Some(b) = settings.bbox {
             let value = format!("{},{},{},{}", b.west, b.south, b.east, b.north);
             let refuse = |sentence: &str, remedy: &str| {
@@ -55,9 +73,7 @@ impl Grid {
                 );
             }
         }
-        let text = format!("{cell}");
-        let decimals = text.split_once('.').map_or(0, |(_, d)| d.len()).min(12);
-        Ok(Grid { cell, bbox: settings.bbox, decimals })
+        Ok(Grid { kind, bbox: settings.bbox })
     }
 
     /// The cells of a trip, or why it has none.
@@ -79,30 +95,73 @@ impl Grid {
         if on_earth(from) && on_earth(to) { Place::Outside { fits_swapped } } else { Place::OutOfRange { fits_swapped } }
     }
 
-    /// Both cell numbers in one: within the ranges checked above each fits into 32 bits.
+    /// Whether the point is longitude 0, latitude 0, where devices are that know no place.
+    #[inline]
+    pub fn is_null_island((lon, lat): (f64, f64)) -> bool {
+        lon.abs() < 1e-6 && lat.abs() < 1e-6
+    }
+
+    /// Whether the point lies near a pole, and would not with longitude and latitude exchanged.
+    #[inline]
+    pub fn is_polar_only_as_given((lon, lat): (f64, f64)) -> bool {
+        lat.abs() > POLAR && lon.abs() < POLAR
+    }
+
+    /// Squares: both cell numbers in one; within the ranges checked above each fits into 32 bits. Hexagons: their index.
     fn key(&self, (lon, lat): (f64, f64)) -> i64 {
-        let (x, y) = ((lon / self.cell).floor() as i32, (lat / self.cell).floor() as i32);
-        i64::from(x) << 32 | i64::from(y as u32)
+        match self.kind {
+            GridKind::Squares { side, .. } => {
+                let (x, y) = ((lon / side).floor() as i32, (lat / side).floor() as i32);
+                i64::from(x) << 32 | i64::from(y as u32)
+            }
+            // Finite coordinates, which `place` has seen to, always have a cell.
+            GridKind::Hexagons(level) => LatLng::new(lat, lon).map_or(0, |at| u64::from(at.to_cell(level)) as i64),
+        }
     }
 
-    /// The lower left corner, printed with as many digits as the side of a cell has: `-73.987,40.750`.
+    /// A square by its lower left corner, printed with as many digits as its side has: `-73.987,40.750`. A hexagon by its index: `882a1072a7fffff`.
     pub fn label(&self, key: i64) -> Label {
-        let (x, y) = numbers(key);
-        // Rounding to the printed digits also takes away the 1e-17 that a product of decimals leaves behind.
-        let print = |n: i32| format!("{:.*}", self.decimals, f64::from(n) * self.cell);
-        Label::Text(format!("{},{}", print(x), print(y)).into_boxed_str())
+        match self.kind {
+            GridKind::Squares { side, decimals } => {
+                let (x, y) = numbers(key);
+                // Rounding to the printed digits also takes away the 1e-17 that a product of decimals leaves behind.
+                let print = |n: i32| format!("{:.*}", decimals, f64::from(n) * side);
+                Label::Text(format!("{},{}", print(x), print(y)).into_boxed_str())
+            }
+            GridKind::Hexagons(_) => Label::Text(format!("{:x}", key as u64).into_boxed_str()),
+        }
     }
 
-    /// Side of a cell in degrees.
-    pub fn side(&self) -> f64 {
-        self.cell
+    /// What the cells are.
+    pub fn size(&self) -> CellSize {
+        match self.kind {
+            GridKind::Squares { side, .. } => CellSize::Degrees(side),
+            GridKind::Hexagons(level) => CellSize::H3(u8::from(level)),
+        }
     }
 
     /// Longitude and latitude of the centre.
     pub fn centre(&self, key: i64) -> (f64, f64) {
-        let (x, y) = numbers(key);
-        ((f64::from(x) + 0.5) * self.cell, (f64::from(y) + 0.5) * self.cell)
+        match self.kind {
+            GridKind::Squares { side, .. } => {
+                let (x, y) = numbers(key);
+                ((f64::from(x) + 0.5) * side, (f64::from(y) + 0.5) * side)
+            }
+            GridKind::Hexagons(_) => hexagon_centre(key as u64).unwrap_or((f64::NAN, f64::NAN)),
+        }
     }
+}
+
+/// The corners of a cell of H3 that is named by its index, counter-clockwise, as longitude and latitude; none where this is no such cell.
+pub fn hexagon(label: &str) -> Option<Vec<(f64, f64)>> {
+    let cell = CellIndex::try_from(u64::from_str_radix(label, 16).ok()?).ok()?;
+    Some(cell.boundary().iter().map(|corner| (corner.lng(), corner.lat())).collect())
+}
+
+/// Longitude and latitude of the centre of a cell of H3; none where this is no such cell.
+pub(crate) fn hexagon_centre(index: u64) -> Option<(f64, f64)> {
+    let centre = LatLng::from(CellIndex::try_from(index).ok()?);
+    Some((centre.lng(), centre.lat()))
 }
 
 fn numbers(key: i64) -> (i32, i32) {
@@ -146,7 +205,21 @@ mod tests {
         }
         assert!("1,2,3".parse::<BoundingBox>().is_err());
         for cell in [0.0, -1.0, f64::NAN, 1e-9] {
-            assert!(Grid::new(&InputSettings { cell, ..InputSettings::default() }).is_err());
+            assert!(Grid::new(&InputSettings { cell: CellSize::Degrees(cell), ..InputSettings::default() }).is_err());
         }
+        assert!(Grid::new(&InputSettings { cell: CellSize::H3(16), ..InputSettings::default() }).is_err());
+        assert!("h3:16".parse::<CellSize>().is_err() && "h3:".parse::<CellSize>().is_err() && "wide".parse::<CellSize>().is_err());
+    }
+
+    #[test]
+    fn hexagons_are_named_by_their_index() {
+        let g = Grid::new(&InputSettings { cell: "h3:8".parse().unwrap(), ..InputSettings::default() }).unwrap();
+        let Place::Cells(a, b) = g.place((-73.9857, 40.7484), (-73.9857, 40.7485)) else { panic!() };
+        assert_eq!(a, b);
+        // The Empire State Building, as Uber's own library names its cell.
+        assert_eq!(g.label(a).to_string(), "882a100d2dfffff");
+        let (lon, lat) = g.centre(a);
+        assert!((lon + 73.9857).abs() < 0.01 && (lat - 40.7484).abs() < 0.01, "{lon} {lat}");
+        assert_eq!(g.size().to_string(), "h3:8");
     }
 }

@@ -45,6 +45,12 @@ fn parse<'t>(batch: &Batch<'_>, texts: impl Iterator<Item = Option<&'t str>>, na
             Some(t) => match t.parse::<f64>() {
                 Ok(x) => out.append_value(x),
                 Err(_) => {
+                    let comma = t.contains(',') && t.replace(',', ".").parse::<f64>().is_ok();
+                    if comma {
+                        let e = IngestError::new(Code::Number, "this number has a decimal comma").value(t);
+                        let remedy = "write numbers with a decimal point, for instance: sed 's/\\([0-9]\\),\\([0-9]\\)/\\1.\\2/g', where commas separate nothing else";
+                        return Err(batch.at(e.remedy(remedy), i, name));
+                    }
                     let remedy = format!(
                         "correct it, or leave such rows out with --where \"{name} <> '{}'\"",
                         t.chars().take(20).collect::<String>()

@@ -14,11 +14,12 @@ use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 
 use crate::assemble::CountedStates;
+use crate::cells::hexagon_centre;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::manifest::InputRecord;
 use crate::progress::ReadProgress;
-use crate::settings::InputSettings;
+use crate::settings::{CellSize, InputSettings};
 use crate::source::{Format, Source};
 use crate::table::Tables;
 use crate::trips;
@@ -33,7 +34,11 @@ struct Footer {
     version: u32,
     lag: usize,
     strided: bool,
+    /// Side of square cells in degrees.
     cell: Option<f64>,
+    /// Resolution of hexagonal cells.
+    #[serde(default)]
+    h3: Option<u8>,
     rows: u64,
     kept: u64,
     /// States that no pair has.
@@ -89,7 +94,8 @@ pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]
         version: VERSION,
         lag: counts.lag(),
         strided: counts.mode() == CountMode::Strided,
-        cell: counted.cell,
+        cell: counted.cell.and_then(CellSize::side),
+        h3: counted.cell.and_then(CellSize::resolution),
         rows: counted.rows,
         kept: counted.kept,
         lone_states: labels.iter().zip(&lone).filter(|(_, l)| **l).map(|(name, _)| name.clone()).collect(),
@@ -163,7 +169,7 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
     };
     let first = &footers[0];
     for (footer, source) in footers.iter().zip(sources) {
-        if (footer.lag, footer.strided, footer.cell) != (first.lag, first.strided, first.cell) {
+        if (footer.lag, footer.strided, footer.cell, footer.h3) != (first.lag, first.strided, first.cell, first.h3) {
             return Err(IngestError::new(Code::Lag, "this file was counted with another lag, mode or cell")
                 .file(&source.name)
                 .value(format!("lag {}, {} had {}", footer.lag, sources[0].name, first.lag))
@@ -195,7 +201,12 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
     let mut counted = pairs.into_counts(settings, &sources[0].name)?.with_lag(first.lag, mode)?;
     if let Some(cell) = first.cell.filter(|c| *c > 0.0) {
         counted.coordinates = counted.counts.index().labels().map(|l| centre(&l, cell)).collect();
-        counted.cell = counted.coordinates.as_ref().map(|_| cell);
+        counted.cell = counted.coordinates.as_ref().map(|_| CellSize::Degrees(cell));
+    }
+    if let Some(level) = first.h3 {
+        let centre = |label: Label| u64::from_str_radix(&label.to_string(), 16).ok().and_then(hexagon_centre);
+        counted.coordinates = counted.counts.index().labels().map(centre).collect();
+        counted.cell = counted.coordinates.as_ref().map(|_| CellSize::H3(level));
     }
     Ok(counted)
 }

@@ -1,10 +1,10 @@
 //! What the inputs are when the user did not say: only where a wrong guess is impossible.
 
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Read};
 
 use crate::codes::Code;
 use crate::countsfile::are_counts_files;
-use crate::error::{IngestError, Result};
+use crate::error::{IngestError, Result, shorten};
 use crate::npy::NpyReader;
 use crate::settings::{As, InputSettings};
 use crate::source::{Format, Source};
@@ -38,20 +38,71 @@ pub(crate) fn kind(sources: &[Source], settings: &InputSettings) -> Result<Optio
     match source.format {
         Format::Npz | Format::Mtx => Ok(None),
         Format::Npy => array(source, settings),
-        Format::Text => Ok(Some(As::Trajectories)),
+        Format::Text if !settings.text.is_given() => {
+            sources.iter().try_for_each(check_lines)?;
+            Ok(Some(As::Trajectories))
+        }
         _ => {
             if are_counts_files(sources, settings)? {
                 return Ok(Some(As::Counts));
             }
-            let columns = Tables::columns_of(source, settings.unpack_limit(source.bytes))?;
+            let columns = Tables::columns_of(source, settings.unpack_limit(source.bytes), &settings.text)?;
             if ["from", "to", "count"].iter().all(|c| columns.iter().any(|name| name == c)) {
                 return Ok(Some(As::Counts));
             }
-            Err(IngestError::new(Code::As, "it is not clear what this table holds")
+            let listed: Vec<String> = columns.iter().take(MOST_LISTED).map(|c| format!("`{}`", shorten(c))).collect();
+            let more = if columns.len() > MOST_LISTED { format!(" and {} more", columns.len() - MOST_LISTED) } else { String::new() };
+            Err(IngestError::new(Code::As, format!("it is not clear what this table holds; its columns are {}{more}", listed.join(", ")))
                 .file(&source.name)
-                .remedy("name columns: --from and --to for trips, --state (with --id and --time) for trajectories"))
+                .remedy(
+                    "name columns: --from and --to for trips between labels, --from-lon, --from-lat, --to-lon and --to-lat for trips between points, --state (with --id and --time) for trajectories, --as counts with --weight for counts",
+                ))
         }
     }
+}
+
+/// Columns named in a refusal, at most.
+const MOST_LISTED: usize = 20;
+/// Lines and bytes of a text that are looked at.
+const LINES: usize = 200;
+const LOOKED_AT: u64 = 1 << 18;
+/// Lines of so many labels or fewer, all alike, may be the rows of a table.
+const MOST_FIELDS: usize = 20;
+
+/// A text is read as trajectories unless its lines look like rows: at least three, all with the same few fields, or fields with fractions.
+fn check_lines(source: &Source) -> Result<()> {
+    let head = BufReader::new(source.open()?.take(LOOKED_AT));
+    let mut lines: Vec<String> = Vec::new();
+    for line in head.split(b'\n').take(LINES) {
+        let line = String::from_utf8_lossy(&line.map_err(|e| source.read_error(e))?).trim().to_owned();
+        if !line.is_empty() && !line.starts_with('#') {
+            lines.push(line);
+        }
+    }
+    // The last one may be cut off.
+    if lines.len() > 3 {
+        lines.pop();
+    }
+    let fields = |line: &str| line.split([' ', '\t', ',']).filter(|f| !f.is_empty()).count();
+    let count = lines.first().map_or(0, |line| fields(line));
+    let alike = lines.len() >= 3 && count >= 2 && lines.iter().all(|line| fields(line) == count);
+    let fraction = |line: &String| line.split([' ', '\t', ',']).any(|f| f.contains('.') && f.parse::<f64>().is_ok());
+    if !alike || (count > MOST_FIELDS && !lines.iter().any(fraction)) {
+        return Ok(());
+    }
+    Err(IngestError::new(Code::As, format!("every line of this text has {count} fields, so that it may be a table and no trajectories"))
+        .file(&source.name)
+        .line(1)
+        .value(lines.first().cloned().unwrap_or_default())
+        .remedy(
+            "for a table say --from and --to by the names in its first line, or --no-header with --columns, such as --columns from,to,count --as counts; for trajectories of equal length say --as trajectories",
+        ))
+}
+
+/// Whether the options themselves say what the inputs are.
+pub(crate) fn says_kind(settings: &InputSettings) -> bool {
+    let columns = [&settings.from, &settings.to, &settings.state, &settings.id, &settings.time];
+    columns.iter().any(|c| c.is_some()) || settings.coordinate_columns().iter().any(|(_, c)| c.is_some())
 }
 
 fn array(source: &Source, settings: &InputSettings) -> Result<Option<As>> {
@@ -78,7 +129,11 @@ pub(crate) fn check_options(as_: Option<As>, sources: &[Source], settings: &Inpu
     let matrix = matrix || (counts && !rows);
     let some = |o: &Option<String>| o.is_some();
     let coordinates = settings.coordinate_columns().iter().any(|(_, c)| c.is_some());
+    let text_table = rows
+        && sources.iter().all(|s| !matches!(s.format, Format::Parquet | Format::JsonLines | Format::Memory))
+        && !(walks && settings.state.is_none());
     let checks = [
+        ("--no-header, --delimiter and --columns", settings.text.is_given(), text_table),
         ("--from and --to", some(&settings.from) || some(&settings.to), trips || table_counts),
         ("--from-lon, --from-lat, --to-lon and --to-lat", coordinates, trips),
         ("--bbox", settings.bbox.is_some(), trips),

@@ -184,6 +184,14 @@ impl LabelSet {
 }
 
 fn not_whole(x: f64) -> IngestError {
+    if x.fract() == 0.0 {
+        return IngestError::new(
+            Code::Type,
+            "this number is stored as a float and too large for one to hold exactly, so that different labels may have become the same",
+        )
+        .value(format!("{x}"))
+        .remedy("store the column as text or as 64-bit integers");
+    }
     IngestError::new(Code::Type, "a label that is a number must be whole")
         .value(x.to_string())
         .remedy("use a column of texts or whole numbers, or cells with --from-lon and the like")

@@ -39,6 +39,7 @@ mod settings;
 pub mod side;
 mod source;
 mod table;
+mod told;
 mod trajectories;
 mod trips;
 mod window;
@@ -49,6 +50,7 @@ use std::time::Duration;
 use metastate::Ledger;
 
 pub use assemble::CountedStates;
+pub use cells::hexagon;
 pub use codes::{Code, Explanation, codes};
 pub use counter::{LocalCounter, PairBatch, PairCounter};
 pub use countsfile::write_counts;
@@ -59,7 +61,7 @@ pub use machine::available_memory;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues};
 pub use progress::{Phase, ReadProgress, Silent, Update};
-pub use settings::{As, BoundingBox, InputSettings};
+pub use settings::{As, BoundingBox, CellSize, Delimiter, InputSettings, TextTable};
 pub use source::{Compression, Format, Source, expand_names};
 
 /// What was read.
@@ -78,6 +80,8 @@ pub struct Ingested {
     pub data: Data,
     /// What the inputs were taken for.
     pub as_: As,
+    /// The same in one line, with how they were read.
+    pub read_as: String,
     /// Every input with its hash, files of labels and weights included.
     pub inputs: Vec<InputRecord>,
     /// Things worth telling the user.
@@ -120,7 +124,8 @@ pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Read
                 Data::Counts(counted) => counted.hints.clone(),
                 Data::Matrix(given) => given.hints.clone(),
             };
-            Ok(Ingested { data, as_, inputs, hints })
+            let read_as = told::line(&sources, as_, &data, settings)?;
+            Ok(Ingested { data, as_, read_as, inputs, hints })
         };
         let data = read_data(&sources, as_, settings, progress);
         let result = finish(data, progress);

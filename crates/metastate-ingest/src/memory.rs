@@ -11,7 +11,7 @@ use crate::matrix::{self, Collector, Gathered};
 use crate::progress::ReadProgress;
 use crate::settings::{As, InputSettings};
 use crate::source::{Format, Source};
-use crate::{Data, Ingested, guess, read_data, trajectories};
+use crate::{Data, Ingested, guess, read_data, told, trajectories};
 
 /// What errors call it.
 pub const NAME: &str = "data in memory";
@@ -62,8 +62,8 @@ pub fn from_matrix(given: MemoryMatrix, settings: &InputSettings) -> Result<Inge
         Some(labels) => StateIndex::from_labels(labels).map_err(|e| IngestError::from_core(e, Some(NAME)))?,
     };
     Ok(match all.finish(settings, index, weights, NAME)? {
-        Gathered::Counts(counted) => ingested(Data::Counts(counted), As::Counts),
-        Gathered::Matrix(given) => ingested(Data::Matrix(given), As::Matrix),
+        Gathered::Counts(counted) => ingested(Data::Counts(counted), As::Counts, &[source], settings)?,
+        Gathered::Matrix(given) => ingested(Data::Matrix(given), As::Matrix, &[source], settings)?,
     })
 }
 
@@ -76,7 +76,7 @@ pub fn from_trajectories<'a>(
     let source = Source::memory(NAME, Format::Npy, None);
     guess::check_options(Some(As::Trajectories), std::slice::from_ref(&source), settings)?;
     let counted = trajectories::read_walks(walks, settings, NAME, progress)?;
-    Ok(ingested(Data::Counts(counted), As::Trajectories))
+    ingested(Data::Counts(counted), As::Trajectories, &[source], settings)
 }
 
 /// A table with named columns, as Arrow batches of one schema.
@@ -89,15 +89,16 @@ pub fn from_batches(batches: Vec<RecordBatch>, settings: &InputSettings, progres
     let as_ = guess::kind(&sources, settings)?;
     guess::check_options(as_, &sources, settings)?;
     let (data, as_) = read_data(&sources, as_, settings, progress)?;
-    Ok(ingested(data, as_))
+    ingested(data, as_, &sources, settings)
 }
 
-fn ingested(data: Data, as_: As) -> Ingested {
+fn ingested(data: Data, as_: As, sources: &[Source], settings: &InputSettings) -> Result<Ingested> {
     let hints = match &data {
         Data::Counts(counted) => counted.hints.clone(),
         Data::Matrix(given) => given.hints.clone(),
     };
-    Ingested { data, as_, inputs: Vec::new(), hints }
+    let read_as = told::line(sources, as_, &data, settings)?;
+    Ok(Ingested { data, as_, read_as, inputs: Vec::new(), hints })
 }
 
 /// The entries of a matrix by rows, each row sorted or not; zeros are dropped, entries of one place are added up.

@@ -61,11 +61,136 @@ impl std::str::FromStr for BoundingBox {
     }
 }
 
+/// Side of a cell where trips are given by coordinates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CellSize {
+    /// A square with this side in degrees.
+    Degrees(f64),
+    /// A hexagon of the H3 grid at this resolution.
+    H3(u8),
+}
+
+impl Default for CellSize {
+    fn default() -> Self {
+        CellSize::Degrees(0.001)
+    }
+}
+
+impl CellSize {
+    /// The side of squares in degrees.
+    pub fn side(self) -> Option<f64> {
+        match self {
+            CellSize::Degrees(side) => Some(side),
+            CellSize::H3(_) => None,
+        }
+    }
+
+    /// The resolution of hexagons.
+    pub fn resolution(self) -> Option<u8> {
+        match self {
+            CellSize::Degrees(_) => None,
+            CellSize::H3(level) => Some(level),
+        }
+    }
+}
+
+impl std::fmt::Display for CellSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CellSize::Degrees(side) => write!(f, "{side}"),
+            CellSize::H3(resolution) => write!(f, "h3:{resolution}"),
+        }
+    }
+}
+
+impl std::str::FromStr for CellSize {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refusal =
+            || format!("`{text}` is neither a side in degrees, such as 0.001, nor a resolution of H3 between 0 and 15, such as h3:8");
+        match text.strip_prefix("h3:") {
+            Some(resolution) => resolution.parse().ok().filter(|r| *r <= 15).map(CellSize::H3).ok_or_else(refusal),
+            None => text.parse().map(CellSize::Degrees).map_err(|_| refusal()),
+        }
+    }
+}
+
+/// How text is cut into rows and columns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextTable {
+    /// The first line is a row like any other.
+    pub no_header: bool,
+    /// What separates the fields; found out from the first line where it is not given.
+    pub delimiter: Option<Delimiter>,
+    /// Names of the columns from left to right, in place of those of the header.
+    pub columns: Vec<String>,
+}
+
+impl TextTable {
+    /// Whether anything was said about it.
+    pub fn is_given(&self) -> bool {
+        *self != TextTable::default()
+    }
+}
+
+/// What separates the fields of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delimiter {
+    /// This letter.
+    Letter(u8),
+    /// Any number of blanks and tabs.
+    Blanks,
+}
+
+impl Delimiter {
+    /// The letter itself; a blank for any number of them.
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            Delimiter::Letter(letter) => letter,
+            Delimiter::Blanks => b' ',
+        }
+    }
+
+    pub(crate) fn of(byte: u8) -> Self {
+        if byte == b' ' { Delimiter::Blanks } else { Delimiter::Letter(byte) }
+    }
+
+    pub(crate) fn name(self) -> String {
+        match self {
+            Delimiter::Letter(b',') => "commas".to_owned(),
+            Delimiter::Letter(b';') => "semicolons".to_owned(),
+            Delimiter::Letter(b'\t') => "tabs".to_owned(),
+            Delimiter::Letter(b'|') => "vertical bars".to_owned(),
+            Delimiter::Letter(letter) => format!("`{}`", letter as char),
+            Delimiter::Blanks => "blanks".to_owned(),
+        }
+    }
+}
+
+impl std::str::FromStr for Delimiter {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "comma" => Ok(Delimiter::Letter(b',')),
+            "semicolon" => Ok(Delimiter::Letter(b';')),
+            "tab" | "\t" | "\\t" => Ok(Delimiter::Letter(b'\t')),
+            "bar" => Ok(Delimiter::Letter(b'|')),
+            "blanks" | " " => Ok(Delimiter::Blanks),
+            _ => match text.as_bytes() {
+                [letter] if letter.is_ascii_punctuation() && *letter != b'"' => Ok(Delimiter::Letter(*letter)),
+                _ => Err(format!("`{text}` is neither comma, semicolon, tab, bar, blanks nor a single sign such as `:`")),
+            },
+        }
+    }
+}
+
 /// How to read the inputs: the options of the same names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputSettings {
     /// What the inputs are; guessed where that is safe.
     pub as_: Option<As>,
+    /// How text is cut into a table.
+    pub text: TextTable,
     /// Column of origins.
     pub from: Option<String>,
     /// Column of destinations.
@@ -78,8 +203,8 @@ pub struct InputSettings {
     pub to_lon: Option<String>,
     /// Column of the destination's latitude.
     pub to_lat: Option<String>,
-    /// Side of a cell in degrees.
-    pub cell: f64,
+    /// The cells that points fall into.
+    pub cell: CellSize,
     /// Only trips with both ends inside.
     pub bbox: Option<BoundingBox>,
     /// Column of weights or counts.
@@ -114,13 +239,14 @@ impl Default for InputSettings {
     fn default() -> Self {
         InputSettings {
             as_: None,
+            text: TextTable::default(),
             from: None,
             to: None,
             from_lon: None,
             from_lat: None,
             to_lon: None,
             to_lat: None,
-            cell: 0.001,
+            cell: CellSize::default(),
             bbox: None,
             weight: None,
             where_: None,

@@ -13,7 +13,7 @@ use crate::arrays;
 use crate::codes::Code;
 use crate::error::{IngestError, Result, did_you_mean};
 use crate::progress::Silent;
-use crate::settings::InputSettings;
+use crate::settings::{InputSettings, TextTable};
 use crate::source::{Format, Source};
 use crate::table::{Batch, Tables};
 
@@ -43,7 +43,7 @@ impl SideTable {
                 .file(&source[0].name)
                 .remedy("give a csv, tsv, jsonl or parquet file"));
         }
-        let there = Tables::columns_of(&source[0], limit)?;
+        let there = Tables::columns_of(&source[0], limit, &TextTable::default())?;
         let mut names: Vec<String> = Vec::new();
         let also = if_there.iter().filter(|name| there.iter().any(|t| t == *name));
         for name in needed.iter().chain(also) {
@@ -58,7 +58,7 @@ impl SideTable {
             places: Vec::new(),
             lines: false,
         };
-        Tables::open(&source, &names, limit)?.scan(
+        Tables::open(&source, &names, limit, &TextTable::default())?.scan(
             &mut Silent,
             |feed, _| {
                 let mut part = SideTable { columns: vec![Vec::new(); names.len()], ..SideTable::empty() };

@@ -208,6 +208,9 @@ impl Source {
         if head.is_empty() {
             return Err(IngestError::new(Code::EmptyFile, "this file is empty (0 bytes)").file(&name).remedy("check how it was written"));
         }
+        if let Some(refusal) = unread(&name, &head) {
+            return Err(refusal.file(&name));
+        }
         let compression = match head.as_slice() {
             [0x1f, 0x8b, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
@@ -306,6 +309,36 @@ fn read_head(from: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     from.take(64).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// Formats that are known and not read, each with the way to one that is.
+fn unread(name: &str, head: &[u8]) -> Option<IngestError> {
+    let packed = |what: &str, how: &str| {
+        IngestError::new(Code::Format, format!("this file is {what}, which is not unpacked here"))
+            .remedy(format!("{how} {name} | metastate ... -"))
+    };
+    let foreign =
+        |what: &str, how: &str| IngestError::new(Code::Format, format!("this is {what}, which is not read")).remedy(how.to_owned());
+    let entry = head.get(30..).unwrap_or_default();
+    match head {
+        [b'B', b'Z', b'h', ..] => Some(packed("packed with bzip2", "pipe it in, unpacked: bzip2 -dc")),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(packed("packed with xz", "pipe it in, unpacked: xz -dc")),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some(packed("a 7z archive", "pipe it in, unpacked: 7z x -so")),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [b'F', b'E', b'A', b'1', ..] => Some(foreign(
+            "an Arrow (Feather) file",
+            "save it as Parquet: pandas.read_feather(FILE).to_parquet(NEW), or give the table to metastate in Python",
+        )),
+        [0x89, b'H', b'D', b'F', ..] => Some(foreign("an HDF5 file", "save the table or array in it as Parquet or .npy")),
+        _ if head.starts_with(b"SQLite format 3") => {
+            Some(foreign("a SQLite database", "write the table out: sqlite3 -csv -header FILE 'SELECT ...' > trips.csv"))
+        }
+        // A zip of NumPy's arrays is an .npz file; its first entry is named right after 30 bytes.
+        [b'P', b'K', 3, 4, ..] if entry.starts_with(b"[Content_Types]") || entry.starts_with(b"xl/") || entry.starts_with(b"_rels/") => {
+            Some(foreign("a spreadsheet (xlsx)", "save the sheet as CSV"))
+        }
+        [b'P', b'K', 3, 4, ..] if name.to_lowercase().ends_with(".zip") => Some(packed("a zip archive", "pipe it in, unpacked: unzip -p")),
+        _ => None,
+    }
 }
 
 /// Magic bytes first: they cannot be wrong by a careless rename. Then the name.

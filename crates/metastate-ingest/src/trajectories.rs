@@ -178,7 +178,7 @@ fn table(sources: &[Source], settings: &InputSettings, reading: &mut Reading, pr
     let time = settings.time.as_ref().map(|c| slot(&mut wanted, c));
     let filter = plan_filter(settings, &mut wanted)?;
     let stored: u64 = sources.iter().map(|s| s.bytes).sum();
-    let mut tables = Tables::open(sources, &wanted, settings.unpack_limit(stored))?;
+    let mut tables = Tables::open(sources, &wanted, settings.unpack_limit(stored), &settings.text)?;
     let plan = ordered::Plan { state: state_slot, id, time, filter, names: &wanted };
     if id.is_some() || time.is_some() {
         ordered::read(&mut tables, &plan, settings, reading, progress)?;

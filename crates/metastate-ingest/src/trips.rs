@@ -94,7 +94,26 @@ struct Unit {
     /// Pairs beyond which the batch is compacted.
     room: usize,
     ledger: Ledger,
+    odd: Odd,
+}
+
+/// Rows whose coordinates are worth a word.
+#[derive(Debug, Default, Clone, Copy)]
+struct Odd {
+    /// Left out, and inside with longitude and latitude exchanged.
     fits_swapped: u64,
+    /// Counted, with an end at longitude 0, latitude 0.
+    null_island: u64,
+    /// Counted, with both ends near a pole that would not be exchanged.
+    polar: u64,
+}
+
+impl Odd {
+    fn add(&mut self, more: Odd) {
+        self.fits_swapped += more.fits_swapped;
+        self.null_island += more.null_island;
+        self.polar += more.polar;
+    }
 }
 
 /// A row group may hold any number of rows; its pairs are added up when they become so many.
@@ -127,7 +146,7 @@ pub(crate) fn read(
 ) -> Result<Pairs> {
     let plan = Plan::new(settings, defaults)?;
     let stored: u64 = sources.iter().map(|s| s.bytes).sum();
-    let mut tables = Tables::open(sources, &plan.wanted, settings.unpack_limit(stored))?;
+    let mut tables = Tables::open(sources, &plan.wanted, settings.unpack_limit(stored), &settings.text)?;
     let mut counter = LocalCounter::new(settings.memory_limit);
     // Filters on states are told in rows; with weights, rows are counted beside them.
     let filters_states = settings.min_share > 0.0 || settings.max_self_share.is_some();
@@ -135,7 +154,7 @@ pub(crate) fn read(
     let mut rows_counter = count_rows.then(|| LocalCounter::new(settings.memory_limit));
     let mut states = LabelSet::default();
     let mut ledger = Ledger::new();
-    let (mut kept, mut fits_swapped) = (0u64, 0u64);
+    let (mut kept, mut odd) = (0u64, Odd::default());
     let rows = tables.scan(
         progress,
         |feed, _| {
@@ -154,7 +173,7 @@ pub(crate) fn read(
             for unit in units {
                 let numbers: Vec<u32> = unit.labels.labels.iter().map(|l| states.label(l)).collect();
                 ledger.merge(&unit.ledger);
-                fits_swapped += unit.fits_swapped;
+                odd.add(unit.odd);
                 kept += unit.kept;
                 row_batches.extend(unit.rows.map(|rows| (rows, numbers.clone())));
                 batches.push((unit.batch, numbers));
@@ -165,7 +184,7 @@ pub(crate) fn read(
             counter.add(renumber(batches))
         },
     )?;
-    check_swapped(&plan, rows, kept, fits_swapped, &sources[0].name)?;
+    check_swapped(&plan, rows, kept, odd.fits_swapped, &sources[0].name)?;
     if let Some(entry) = ledger.get("coordinate-out-of-range", LedgerUnit::Rows).filter(|e| e.count > kept) {
         return Err(IngestError::new(
             Code::Coordinates,
@@ -176,9 +195,7 @@ pub(crate) fn read(
         .remedy("longitudes lie within -180 and 180, latitudes within -90 and 90 degrees; check the columns and their unit"));
     }
     let mut hints = std::mem::take(&mut tables.hints);
-    if fits_swapped > 0 {
-        hints.push(format!("{fits_swapped} rows left out would fit with longitude and latitude exchanged"));
-    }
+    hints.extend(plan.hints(&odd, kept));
     let ends = match plan.ends {
         PlanEnds::Labels(_) => Ends::Labels,
         PlanEnds::Points(_, grid) => Ends::Cells(grid),
@@ -225,6 +242,38 @@ fn check_swapped(plan: &Plan, rows: u64, kept: u64, fits_swapped: u64, file: &st
 }
 
 impl Plan {
+    /// What is worth telling of the columns and of the coordinates in them.
+    fn hints(&self, odd: &Odd, kept: u64) -> Vec<String> {
+        let mut hints = Vec::new();
+        match &self.ends {
+            PlanEnds::Labels([from, to]) if from == to => {
+                hints.push(format!("--from and --to name the same column `{}`, so that every trip ends where it began", self.wanted[*from]))
+            }
+            PlanEnds::Labels(_) => {}
+            PlanEnds::Points(slots, _) => {
+                if odd.fits_swapped > 0 {
+                    hints.push(format!("{} rows left out would fit with longitude and latitude exchanged", odd.fits_swapped));
+                }
+                if odd.null_island > 0 {
+                    hints.push(format!(
+                        "{} rows begin or end at longitude 0, latitude 0, where devices are that know no place; --bbox leaves them out",
+                        odd.null_island
+                    ));
+                }
+                let name = |k: usize| self.wanted[slots[k]].to_lowercase();
+                let says = |k: usize, it: &str, not: &str| name(k).contains(it) && !name(k).contains(not);
+                let named_so = says(0, "lat", "lon") || says(1, "lon", "lat") || says(2, "lat", "lon") || says(3, "lon", "lat");
+                if 2 * odd.polar > kept || named_so {
+                    let [lon, lat, ..] = slots.map(|k| self.wanted[k].as_str());
+                    let why =
+                        if named_so { "as their names say".to_owned() } else { format!("{} of {kept} trips lie near a pole", odd.polar) };
+                    hints.push(format!("longitude (`{lon}`) and latitude (`{lat}`) seem to be exchanged: {why}"));
+                }
+            }
+        }
+        hints
+    }
+
     fn take(&self, batch: &Batch<'_>, unit: &mut Unit) -> Result<()> {
         let filtered;
         let batch = match &self.filter {
@@ -280,18 +329,21 @@ impl Plan {
                             continue;
                         }
                     };
-                    match grid.place((get(0, i), get(1, i)), (get(2, i), get(3, i))) {
+                    let (from, to) = ((get(0, i), get(1, i)), (get(2, i), get(3, i)));
+                    match grid.place(from, to) {
                         Place::Cells(a, b) => {
+                            unit.odd.null_island += u64::from(Grid::is_null_island(from) || Grid::is_null_island(to));
+                            unit.odd.polar += u64::from(Grid::is_polar_only_as_given(from) && Grid::is_polar_only_as_given(to));
                             let (a, b) = (unit.labels.integer(a), unit.labels.integer(b));
                             unit.push(a, b, w);
                         }
                         Place::Missing => left_out.add("coordinate-missing", i),
                         Place::Outside { fits_swapped } => {
-                            unit.fits_swapped += u64::from(fits_swapped);
+                            unit.odd.fits_swapped += u64::from(fits_swapped);
                             left_out.add("outside-bbox", i);
                         }
                         Place::OutOfRange { fits_swapped } => {
-                            unit.fits_swapped += u64::from(fits_swapped);
+                            unit.odd.fits_swapped += u64::from(fits_swapped);
                             left_out.add("coordinate-out-of-range", i);
                         }
                     }

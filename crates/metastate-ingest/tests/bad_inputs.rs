@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use common::{allowed, peak};
-use metastate_ingest::{As, InputSettings, Silent, codes, read};
+use metastate_ingest::{As, CellSize, InputSettings, Silent, TextTable, codes, read};
 
 #[global_allocator]
 static ALLOCATOR: common::Counting = common::Counting;
@@ -97,7 +97,7 @@ fn cases() -> Vec<(&'static str, InputSettings)> {
     all.push(("null-island.csv", boxed()));
     all.push(("swapped.csv", InputSettings { bbox: Some("-60,30,-80,50".parse().unwrap()), ..points() }));
     all.push(("swapped.csv", InputSettings { to_lat: None, ..points() }));
-    all.push(("swapped.csv", InputSettings { cell: 0.0, ..points() }));
+    all.push(("swapped.csv", InputSettings { cell: CellSize::Degrees(0.0), ..points() }));
     for name in [
         "forged-shape.npy",
         "overflow-shape.npy",
@@ -165,6 +165,21 @@ fn cases() -> Vec<(&'static str, InputSettings)> {
     all.push(("traj-mixed.csv", walk()));
     all.push(("traj.csv", as_(As::Trajectories)));
     all.push(("unknown.xyz", InputSettings::default()));
+    // Known and not read, or read only when it is said how.
+    for name in ["trips.csv.bz2", "trips.csv.xz", "trips.csv.zip", "trips.feather"] {
+        all.push((name, labelled()));
+    }
+    all.push(("decimal-comma.csv", weighted()));
+    all.push(("pairs.txt", InputSettings::default()));
+    let text = |no_header: bool, columns: &[&str]| TextTable {
+        no_header,
+        columns: columns.iter().map(|c| c.to_string()).collect(),
+        ..TextTable::default()
+    };
+    all.push(("pairs.txt", InputSettings { text: text(true, &["from", "to"]), ..InputSettings::default() }));
+    all.push(("pairs.txt", InputSettings { text: text(true, &[]), ..InputSettings::default() }));
+    all.push(("pairs.txt", InputSettings { from: some("1"), to: some("2"), ..InputSettings::default() }));
+    all.push(("nan-weight.parquet", InputSettings { text: text(true, &[]), ..labelled() }));
     all
 }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use metastate::{CountMode, Counts, Label, LedgerUnit};
-use metastate_ingest::{As, CountedStates, Data, Ingested, InputSettings, MatrixValues, ReadProgress, Silent, Update, read, write_counts};
+use metastate_ingest::{
+    As, CountedStates, Data, Ingested, InputSettings, MatrixValues, ReadProgress, Silent, TextTable, Update, read, write_counts,
+};
 
 fn some(s: &str) -> Option<String> {
     Some(s.to_owned())
@@ -250,6 +252,99 @@ impl ReadProgress for Impatient {
         self.0 += 1;
         false
     }
+}
+
+#[test]
+fn a_text_without_a_header_is_a_table_when_it_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let blanks = write(dir.path(), "pairs.txt", "the  cat 12\nthe\tdog 7 \n\n a cat 3\ncat the 1\n");
+    let bars = write(dir.path(), "pairs.dat", "the:cat:12\nthe:dog:7\na:cat:3\ncat:the:1\n");
+    let text = |delimiter: Option<&str>, columns: &[&str]| TextTable {
+        no_header: true,
+        delimiter: delimiter.map(|d| d.parse().unwrap()),
+        columns: columns.iter().map(|c| c.to_string()).collect(),
+    };
+    let named = InputSettings { text: text(None, &["from", "to", "count"]), ..InputSettings::default() };
+    let read_blanks = ingest(&[&blanks], &named);
+    assert_eq!(
+        read_blanks.read_as,
+        "read as counts: `count` says how often `from` was followed by `to` (text separated by blanks, columns named by --columns); the file shows it, --as says otherwise"
+    );
+    let numbered =
+        InputSettings { text: text(Some(":"), &[]), from: some("1"), to: some("2"), weight: some("3"), ..InputSettings::default() };
+    let read_bars = ingest(&[&bars], &numbered);
+    assert_eq!(
+        read_bars.read_as,
+        "read as trips, one a row: from `1` to `2`, each counts `3` times (text separated by `:`, no header, columns numbered)"
+    );
+    let counts = |read: Ingested| match read.data {
+        Data::Counts(counted) => counted.counts.csr().triplets().collect::<Vec<_>>(),
+        Data::Matrix(_) => panic!("counts"),
+    };
+    let (a, b) = (counts(read_blanks), counts(read_bars));
+    assert_eq!(a, b);
+    assert_eq!(a.iter().map(|t| t.2).sum::<f64>(), 23.0);
+    // The names of a header may be replaced; the header is then no row.
+    let csv = write(dir.path(), "c.csv", "x,y\na,b\nb,a\n");
+    let renamed = InputSettings { text: TextTable { columns: vec!["from".into(), "to".into()], ..TextTable::default() }, ..trips() };
+    assert_eq!(counted(&[&csv], &InputSettings { weight: None, ..renamed }).rows, 2);
+}
+
+#[test]
+fn what_was_read_and_how_is_told_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let walks = write(dir.path(), "w.txt", "a b c a\nb c\n");
+    assert_eq!(
+        ingest(&[&walks], &InputSettings::default()).read_as,
+        "read as trajectories, one a line, labels separated by blanks or commas; the file shows it, --as says otherwise"
+    );
+    let table = write(dir.path(), "t.csv", "id;t;s\n1;1;a\n1;2;b\n1;3;a\n1;4;a\n");
+    let by_time = InputSettings { state: some("s"), id: some("id"), time: some("t"), lag: 2, ..InputSettings::default() };
+    assert_eq!(
+        ingest(&[&table], &by_time).read_as,
+        "read as trajectories, one for each `id`, a frame a row: the state is `s`, sorted by `t`, counted at a lag of 2 frames (text separated by semicolons, columns named by the first line)"
+    );
+    let points = write(dir.path(), "p.csv", "a,b,c,d\n-74,40.7,-74,40.8\n-74,40.8,-74,40.7\n-74,40.7,0,0\n");
+    let cells = |cell: &str| InputSettings {
+        from_lon: some("a"),
+        from_lat: some("b"),
+        to_lon: some("c"),
+        to_lat: some("d"),
+        cell: cell.parse().unwrap(),
+        ..InputSettings::default()
+    };
+    let read = ingest(&[&points], &cells("h3:7"));
+    assert!(read.read_as.contains("between hexagons of H3, resolution 7, each counts once"), "{}", read.read_as);
+    assert!(read.hints.iter().any(|h| h.starts_with("1 rows begin or end at longitude 0, latitude 0")), "{:?}", read.hints);
+    assert!(read.hints.iter().any(|h| h.contains("little can be learnt from so few")), "{:?}", read.hints);
+    // A counts file of hexagons knows their places.
+    let Data::Counts(hexagons) = &read.data else { panic!("counts") };
+    let file = dir.path().join("hexagons.parquet");
+    write_counts(&file, hexagons, &read.inputs).unwrap();
+    let again = counted(&[file.to_str().unwrap()], &InputSettings::default());
+    assert_eq!((again.coordinates, again.cell), (hexagons.coordinates.clone(), hexagons.cell));
+}
+
+#[test]
+fn slips_that_can_be_seen_are_hinted() {
+    let dir = tempfile::tempdir().unwrap();
+    let hints = |csv: &str, settings: &InputSettings| ingest(&[&write(dir.path(), "h.csv", csv)], settings).hints.join("\n");
+    let same = InputSettings { from: some("a"), to: some("a"), ..InputSettings::default() };
+    assert!(hints("a,b\n1,2\n2,1\n", &same).contains("name the same column `a`"));
+    let pair = InputSettings { from: some("a"), to: some("b"), ..InputSettings::default() };
+    assert!(hints("a,b\n217,3\n3,217.0\n217.0,217\n", &pair).contains("`217` and `217.0` are two states"));
+    let lonlat = |a: &str, b: &str, c: &str, d: &str| InputSettings {
+        from_lon: some(a),
+        from_lat: some(b),
+        to_lon: some(c),
+        to_lat: some(d),
+        ..InputSettings::default()
+    };
+    let swapped = "p,q,r,s\n40.7,-74,40.8,-74\n40.8,-74,40.7,-74\n";
+    assert!(hints(swapped, &lonlat("p", "q", "r", "s")).contains("2 of 2 trips lie near a pole"));
+    let named = "from_lat,from_lon,to_lat,to_lon\n51.5,0.1,51.6,0.2\n51.6,0.2,51.5,0.1\n";
+    assert!(hints(named, &lonlat("from_lat", "from_lon", "to_lat", "to_lon")).contains("as their names say"));
+    assert!(!hints(named, &lonlat("from_lon", "from_lat", "to_lon", "to_lat")).contains("exchanged"));
 }
 
 #[test]

@@ -189,8 +189,8 @@ const ASSIGN: &str = "Examples:
   metastate assign out/zones february.parquet --out february-states.csv
   metastate assign out/zones new.csv --from start --to end --by likelihood --out new-states.csv
 
-Without options that say how to read them, the inputs are read as the result's own inputs were. Transitions to states that were not in the fit are
-left out and counted.";
+Whatever is not said about how to read the inputs is taken from the fit, option by option, and said; what contradicts the fit (another cell, lag, weight or column) is
+refused. Transitions to states that were not in the fit are left out and counted.";
 
 const SIMULATE: &str = "Examples:
   metastate simulate planted --states 1000 --rank 10 --out planted

@@ -27,6 +27,11 @@ impl Given {
         self.command
     }
 
+    /// The names of the options that were given.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
     fn entry(&self, name: &str) -> Result<&'static Entry, OptionError> {
         let name = if self.door == Door::Python { option_name(name) } else { name.to_owned() };
         self.command.entry(&name).ok_or_else(|| {

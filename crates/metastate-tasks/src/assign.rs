@@ -9,8 +9,9 @@ use metastate::{Ledger, LedgerUnit};
 use metastate_ingest::Data;
 use metastate_report::{LedgerRecord, csv_field, folder, number};
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::args::{AssignCommand, AssignKind, InputArgs, RefitKind};
+use crate::args::{AssignCommand, AssignKind, InputArgs, Options, RefitKind};
 use crate::count::check_place;
 use crate::data;
 use crate::error::{CliError, Result};
@@ -51,7 +52,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     let result = metastate_report::load(&command.assign.result)?;
     let summary = &result.summary;
     let (theirs, fit) = recorded_options(&command.assign.result, &result)?;
-    let input = as_in_the_fit(&command.input, theirs);
+    let (input, inherited) = as_in_the_fit(&command.input, &command.given, &theirs)?;
 
     stopper.doing(Doing::Reading);
     let ingested = data::ingest(&input, false, &mut WatchReading { reporter, stopper })?;
@@ -102,15 +103,50 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         new_states,
         by: word,
         ledger: LedgerRecord::list(&ledger),
-        hints: ingested.hints,
+        hints: inherited.into_iter().chain(ingested.hints).collect(),
     })
 }
 
-/// Without options of its own, the input is read as that of the fit was; states are never left out for being small.
-fn as_in_the_fit(mine: &InputArgs, theirs: InputArgs) -> InputArgs {
-    let read =
-        if *mine == InputArgs::files(mine.inputs.clone()) { InputArgs { inputs: mine.inputs.clone(), ..theirs } } else { mine.clone() };
-    InputArgs { min_share: 0.0, max_self_share: None, labels: mine.labels.clone(), ..read }
+/// Options that contradict no fit, whatever they are: they are about these files alone.
+const OWN: [&str; 11] =
+    ["inputs", "labels", "weights", "where", "bbox", "min-share", "max-self-share", "memory-limit", "no-header", "delimiter", "columns"];
+/// Options that are never taken from the fit.
+const NEVER: [&str; 6] = ["inputs", "labels", "weights", "min-share", "max-self-share", "memory-limit"];
+/// Options whose default says something, too.
+const TELLING: [&str; 4] = ["cell", "lag", "count", "weight"];
+
+/// Every option about the input that was not given is taken from the fit, and said. One that contradicts the fit is refused: other cells, another lag or
+/// other columns would give memberships of something else. States are never left out for being small.
+fn as_in_the_fit(mine: &InputArgs, given: &[String], theirs: &InputArgs) -> Result<(InputArgs, Option<String>)> {
+    let json = |args: &InputArgs| serde_json::to_value(args).unwrap_or_default();
+    let (own, fit, plain) = (json(mine), json(theirs), json(&InputArgs::default()));
+    let said = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
+    let (mut merged, mut inherited) = (own.clone(), Vec::new());
+    for entry in InputArgs::entries() {
+        let (name, key) = (entry.name.as_str(), entry.key());
+        let (my, their) = (&own[&key], &fit[&key]);
+        let by_default = their == &plain[&key];
+        if !given.iter().any(|g| g == name) {
+            if !by_default && !NEVER.contains(&name) {
+                merged[&key] = their.clone();
+                inherited.push(if their.is_boolean() { format!("--{name}") } else { format!("--{name} {}", said(their)) });
+            }
+        } else if my != their && !OWN.contains(&name) && (!by_default || TELLING.contains(&name)) {
+            let did = if their.is_null() { "had none".to_owned() } else { format!("had {}", said(their)) };
+            return Err(CliError::bad(
+                "E-CLI-ASSIGN",
+                format!("--{name} is {}, and the fit {did}: the memberships would be of something else", said(my)),
+            )
+            .remedy(format!("leave out --{name}; what is not given is taken from the fit")));
+        }
+    }
+    let merged: InputArgs = serde_json::from_value(merged).map_err(|e| CliError::failed("E-CLI-ASSIGN", e.to_string()))?;
+    let words = (!inherited.is_empty()).then(|| format!("read as the fit's own data were: {}", inherited.join(" ")));
+    Ok((InputArgs { min_share: 0.0, max_self_share: None, ..merged }, words))
 }
 
 struct Row {

@@ -18,6 +18,7 @@ use metastate_report::{Claim, LedgerRecord};
 #[derive(Debug, Serialize)]
 pub struct Counted {
     out: String,
+    read_as: String,
     states: usize,
     transitions: f64,
     nonzeros: usize,
@@ -30,7 +31,10 @@ pub struct Counted {
 impl Counted {
     /// For people.
     pub fn describe(&self) -> String {
-        let mut text = format!("{} states, {} transitions, {} pairs of {} rows\n", self.states, self.transitions, self.nonzeros, self.rows);
+        let mut text = format!(
+            "{}\n{} states, {} transitions, {} pairs of {} rows\n",
+            self.read_as, self.states, self.transitions, self.nonzeros, self.rows
+        );
         self.ledger.iter().for_each(|e| text += &format!("  left out, {}: {} {}\n", e.reason, e.count, e.unit));
         self.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
         text + &format!("written to {}", self.out)
@@ -55,6 +59,7 @@ pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -
     reporter.clear();
     Ok(Counted {
         out: command.count.out.display().to_string(),
+        read_as: ingested.read_as,
         states: counted.counts.states(),
         transitions: counted.counts.transitions(),
         nonzeros: counted.counts.csr().nonzeros(),

@@ -3,11 +3,12 @@
 use metastate::fit::Parts;
 use metastate::kinetics::Classes;
 use metastate::{Chain, Connected, Estimate, Given, RowWeights, WeightsBy};
-use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
+use metastate_ingest::{CellSize, CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
 use metastate_report::FileRecord;
 
 use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
+use crate::places;
 
 /// The data of a fit, with what is known about the files behind them.
 pub struct Dataset {
@@ -15,10 +16,14 @@ pub struct Dataset {
     pub data: metastate::Data,
     /// Centres of the cells, in the order of the chain's states.
     pub coordinates: Option<Vec<(f64, f64)>>,
+    /// What people call the states, where `--places` says it; empty for those it does not know.
+    pub names: Option<Vec<String>>,
     /// Side of a cell in degrees, when the states are cells.
     pub cell: Option<f64>,
     /// Which bytes it came from.
     pub inputs: Vec<FileRecord>,
+    /// What the inputs were read as, in one line.
+    pub read_as: String,
     /// Rows read.
     pub rows: u64,
     /// Rows counted.
@@ -60,15 +65,28 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn ReadProgress) -
     estimate(ingest(input, fit.needs_parts(), progress)?, fit)
 }
 
-/// Estimates the chain behind what was read.
+/// Estimates the chain behind what was read; named states get their places.
 pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
+    let mut data = chain_of(ingested, fit)?;
+    places::apply(&mut data, fit)?;
+    Ok(data)
+}
+
+fn chain_of(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
     let inputs = ingested
         .inputs
         .iter()
         .map(|r| FileRecord { name: r.name.clone(), role: "data".into(), bytes: r.bytes, sha256: r.sha256.clone() })
         .collect();
+    let mut hints = ingested.hints;
+    if ingested.inputs.iter().any(|r| r.name == "-") {
+        hints.push(
+            "the data came from standard input: to recheck the result, send the same data in again (... | metastate verify RESULT)"
+                .to_owned(),
+        );
+    }
     match ingested.data {
-        Ingest::Counts(counted) => Ok(Dataset { inputs, hints: ingested.hints, ..from_counted(counted, fit)? }),
+        Ingest::Counts(counted) => Ok(Dataset { inputs, read_as: ingested.read_as, hints, ..from_counted(counted, fit)? }),
         Ingest::Matrix(matrix) => {
             check_matrix(fit)?;
             let weights = matrix.weights.map_or(RowWeights::Stationary, RowWeights::Given);
@@ -79,13 +97,14 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
                 MatrixValues::Dense(p) => Chain::from_dense(p, given),
             };
             let chain = made.map_err(|e| absorbed(e, stationary))?;
-            let mut hints = ingested.hints;
             hints.extend(weights_of_parts(&chain, stationary));
             Ok(Dataset {
                 data: metastate::Data::from_matrix(chain),
                 coordinates: None,
+                names: None,
                 cell: None,
                 inputs,
+                read_as: ingested.read_as,
                 rows: matrix.entries,
                 rows_counted: matrix.entries,
                 hints,
@@ -146,8 +165,10 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
     Ok(Dataset {
         data,
         coordinates,
-        cell: counted.cell,
+        names: None,
+        cell: counted.cell.and_then(CellSize::side),
         inputs: Vec::new(),
+        read_as: String::new(),
         rows: counted.rows,
         rows_counted: counted.kept,
         hints: Vec::new(),

@@ -66,7 +66,7 @@ pub fn run(command: &DemoArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
         from_lat: column("from_lat"),
         to_lon: column("to_lon"),
         to_lat: column("to_lat"),
-        cell: CITY_CELL,
+        cell: crate::args::Cell::Degrees(CITY_CELL),
         ..InputArgs::files(vec![trips.display().to_string()])
     };
     let command_line = format!(

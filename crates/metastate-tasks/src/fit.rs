@@ -96,6 +96,7 @@ impl FitOutcome {
             labels: &self.labels,
             xi: self.loaded.chain().xi(),
             coordinates: self.loaded.coordinates.as_deref(),
+            names: self.loaded.names.as_deref(),
             cell: self.loaded.cell,
             factors: &self.model.solution.factors,
             model: self.model.factors(),
@@ -131,6 +132,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
         check_total(&job.fit, chain)?;
     }
     memory::check(&job.input, &job.fit, chain.states(), chain.nonzeros(), loaded.parts().is_some())?;
+    reporter.say(&loaded.read_as);
     reporter.say(format!("{} states, {} transitions, {} pairs", chain.states(), chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
     let reading = start.elapsed().as_secs_f64();
@@ -181,6 +183,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 /// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.
 fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
     let mut read = place::inputs(input);
+    read.extend(fit.places.iter().cloned());
     read.extend(fit.truth.iter().flat_map(|t| t.split(',')).map(PathBuf::from));
     if let Init::Result(folder) = fit.init() {
         read.push(folder);
@@ -326,6 +329,9 @@ pub fn describe(s: &Summary, out: &Path) -> String {
         s.iterations,
         s.seconds.get("total").copied().unwrap_or(f64::NAN)
     );
+    if let Some(choice) = s.choice.as_ref().filter(|c| !c.verdict.is_empty()) {
+        text += &format!("verdict: {}\n", choice.verdict);
+    }
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }

@@ -1,16 +1,19 @@
 //! What the options about inputs mean to the reader.
 
 use metastate::CountMode;
-use metastate_ingest::{As, InputSettings};
+use metastate_ingest::{As, CellSize, Delimiter, InputSettings, TextTable};
 
-use crate::args::{CountKind, InputArgs, InputKind};
+use crate::args::{Cell, CountKind, InputArgs, InputKind};
 use crate::error::{CliError, Result};
 
 /// The settings of the reader that go with these options.
 pub fn settings(input: &InputArgs) -> Result<InputSettings> {
     let bbox = input.bbox.as_deref().map(str::parse).transpose();
     let bbox = bbox.map_err(|e: String| CliError::bad("E-CLI-ARGUMENT", format!("--bbox: {e}")))?;
+    let delimiter = input.delimiter.as_deref().map(str::parse::<Delimiter>).transpose();
+    let delimiter = delimiter.map_err(|e| CliError::bad("E-CLI-ARGUMENT", format!("--delimiter: {e}")))?;
     Ok(InputSettings {
+        text: TextTable { no_header: input.no_header, delimiter, columns: input.columns.clone() },
         as_: input.as_.map(|kind| match kind {
             InputKind::Trips => As::Trips,
             InputKind::Trajectories => As::Trajectories,
@@ -23,7 +26,10 @@ pub fn settings(input: &InputArgs) -> Result<InputSettings> {
         from_lat: input.from_lat.clone(),
         to_lon: input.to_lon.clone(),
         to_lat: input.to_lat.clone(),
-        cell: input.cell,
+        cell: match input.cell {
+            Cell::Degrees(side) => CellSize::Degrees(side),
+            Cell::H3(level) => CellSize::H3(level),
+        },
         bbox,
         weight: input.weight.clone(),
         where_: input.where_.clone(),

@@ -60,6 +60,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         command: job.command.clone(),
         directory: std::env::current_dir().map_or_else(|_| String::new(), |d| d.display().to_string()),
         inputs: Vec::new(),
+        read_as: loaded.read_as.clone(),
         rows: loaded.rows,
         rows_counted: loaded.rows_counted,
         ledger: LedgerRecord::list(chain.ledger()),

@@ -1,7 +1,10 @@
 //! What was typed becomes what it means.
 
+use std::collections::HashMap;
+
 use metastate::Chain;
 use metastate::fit::{FitOptions, Lambda, Path, Rank};
+use metastate::linalg::Mat;
 use metastate::solve::{BbFormula, Factors, Redundancy, Solver, Start, StopRule};
 use metastate_report::{FileRecord, hash};
 
@@ -96,15 +99,33 @@ fn start(init: &Init, chain: &Chain) -> Result<(Start, Vec<FileRecord>)> {
     let bad = |why: String| {
         CliError::bad("E-CLI-INIT", format!("the fit cannot start from this result: {why}"))
             .at(folder.display().to_string())
-            .remedy("give random, spectral, or the folder of a result over the same states")
+            .remedy("give random, spectral, or the folder of a result over some of the same states")
     };
     let result = metastate_report::load(folder).map_err(|e| bad(e.to_string()))?;
-    let labels = result.states.iter().skip(1).map(|row| row.first().map_or("", String::as_str));
-    if !labels.eq(chain.index().labels().map(|l| l.to_string()).collect::<Vec<_>>().iter().map(String::as_str)) {
-        return Err(bad("its states are not those of these data".into()));
+    let known: HashMap<&str, usize> =
+        result.states.iter().skip(1).enumerate().filter_map(|(i, row)| Some((row.first()?.as_str(), i))).collect();
+    let rows: Vec<Option<usize>> = chain.index().labels().map(|l| known.get(l.to_string().as_str()).copied()).collect();
+    if rows.iter().all(Option::is_none) {
+        return Err(bad("none of its states is among those of these data".into()));
     }
     let file = folder.join("factors.npz");
     let (bytes, sha256) = hash::of_file(&file)?;
     let record = FileRecord { name: file.display().to_string(), role: "start".into(), bytes, sha256 };
-    Ok((Start::Given(Box::new(Factors { u: result.factors.u, v: result.factors.v })), vec![record]))
+    let same = rows.len() == result.xi.len() && rows.iter().enumerate().all(|(i, row)| *row == Some(i));
+    let factors = if same { result.factors } else { carried_over(&result.factors, &result.xi, &rows) };
+    Ok((Start::Given(Box::new(factors)), vec![record]))
+}
+
+/// The factors over other states: those that are known keep their rows, new ones belong to all meta-states by their mass and are reached seldom; the columns
+/// of V sum to one again.
+fn carried_over(x: &Factors, xi: &[f64], rows: &[Option<usize>]) -> Factors {
+    let (mass, total) = (x.mass(xi), xi.iter().sum::<f64>());
+    let seldom = 1.0 / (rows.len() as f64 * 10.0);
+    let u = Mat::from_fn(rows.len(), x.rank(), |i, j| rows[i].map_or(mass[j] / total, |r| x.u[(r, j)]));
+    let mut v = Mat::from_fn(rows.len(), x.rank(), |i, j| rows[i].map_or(seldom, |r| x.v[(r, j)]));
+    for j in 0..x.rank() {
+        let sum: f64 = (0..v.rows()).map(|i| v[(i, j)]).sum();
+        (0..v.rows()).for_each(|i| v[(i, j)] = if sum > 0.0 { v[(i, j)] / sum } else { 1.0 / rows.len() as f64 });
+    }
+    Factors { u, v }
 }

@@ -10,11 +10,17 @@ use super::lines::{Pieces, quoted_end};
 use super::{Batch, Numbers, Places, as_text, positions};
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
+use crate::settings::{Delimiter, TextTable};
 use crate::source::{Format, Source};
+
+/// Stands for any number of blanks and tabs.
+const BLANKS: u8 = b' ';
 
 /// What the header says.
 pub(super) struct Layout {
     pub delimiter: u8,
+    /// Whether the first line names the columns.
+    pub header: bool,
     pub names: Vec<String>,
     /// For each field, which wanted columns it fills (one at most: wanted columns are distinct).
     slots: Vec<Option<usize>>,
@@ -22,8 +28,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Reads the header; finds the delimiter when the name of the file does not tell it.
-    pub fn open(source: &Source, wanted: &[String], hints: &mut Vec<String>) -> Result<Self> {
+    /// Reads the header; finds the delimiter when neither the user nor the name of the file tells it.
+    pub fn open(source: &Source, wanted: &[String], given: &TextTable, hints: &mut Vec<String>) -> Result<Self> {
         let mut pieces = Pieces::plain(source)?;
         let Some((raw, line)) = pieces.header(source)? else {
             return Err(IngestError::new(Code::EmptyFile, "this file holds no rows").file(&source.name).remedy("check how it was written"));
@@ -35,24 +41,28 @@ impl Layout {
                 .line(line)
                 .remedy("convert them: tr '\\r' '\\n'"));
         }
-        let (delimiter, names) = if source.format == Format::Tsv {
-            (b'\t', split(header, b'\t', line, &source.name)?)
-        } else {
-            sniff(header, wanted, line, &source.name)?
+        // The columns that the first line must have, where it names them.
+        let named = if given.no_header || !given.columns.is_empty() { &[] } else { wanted };
+        let (delimiter, first) = match (given.delimiter, source.format) {
+            (Some(delimiter), _) => (delimiter.byte(), split(header, delimiter.byte(), line, &source.name)?),
+            (None, Format::Tsv) => (b'\t', split(header, b'\t', line, &source.name)?),
+            (None, format) => sniff(header, named, format != Format::Csv, line, &source.name)?,
         };
-        if delimiter != b',' && source.format == Format::Csv {
-            hints.push(format!("{} is separated by {}, as its header shows", source.name, name_of(delimiter)));
+        if delimiter != b',' && source.format == Format::Csv && given.delimiter.is_none() {
+            hints.push(format!("{} is separated by {}, as its first line shows", source.name, Delimiter::of(delimiter).name()));
         }
+        let names = column_names(given, first, line, &source.name)?;
         let mut slots = vec![None; names.len()];
-        for (slot, k) in positions(&names, wanted, &source.name)?.into_iter().enumerate() {
+        let found = positions(&names, wanted, &source.name).map_err(|e| without_header(e, &names, given))?;
+        for (slot, k) in found.into_iter().enumerate() {
             slots[k] = Some(slot);
         }
-        if pieces.next_piece(source, 1)?.is_none() {
+        if !given.no_header && pieces.next_piece(source, 1)?.is_none() {
             return Err(IngestError::new(Code::EmptyFile, "this file holds a header and no rows")
                 .file(&source.name)
                 .remedy("check how it was written"));
         }
-        Ok(Layout { delimiter, names, slots, wanted: wanted.len() })
+        Ok(Layout { delimiter, header: !given.no_header, names, slots, wanted: wanted.len() })
     }
 
     /// The wanted columns of a piece.
@@ -76,11 +86,18 @@ impl Layout {
                 }
             }
             if field != self.slots.len() {
-                return Err(IngestError::new(Code::Ragged, format!("this row has {field} fields, the header has {}", self.slots.len()))
-                    .file(file)
-                    .line(line)
-                    .value(text[records.start_of(line, first_line)..].lines().next().unwrap_or(""))
-                    .remedy("quote fields that hold the delimiter, or correct the row"));
+                return Err(IngestError::new(
+                    Code::Ragged,
+                    format!(
+                        "this row has {field} fields, the {} has {}",
+                        if self.header { "header" } else { "first row" },
+                        self.slots.len()
+                    ),
+                )
+                .file(file)
+                .line(line)
+                .value(text[records.start_of(line, first_line)..].lines().next().unwrap_or(""))
+                .remedy("quote fields that hold the delimiter, or correct the row"));
             }
             lines.push(line);
         }
@@ -104,6 +121,7 @@ impl<'t> Records<'t> {
         let bytes = self.text.as_bytes();
         loop {
             match bytes.get(self.at)? {
+                b' ' | b'\t' if self.delimiter == BLANKS => self.at += 1,
                 b'\n' => {
                     self.at += 1;
                     self.line += 1;
@@ -117,9 +135,15 @@ impl<'t> Records<'t> {
     /// The next field, and whether it was the last of its record.
     fn field(&mut self) -> Result<(Cow<'t, str>, bool)> {
         let bytes = self.text.as_bytes();
-        let (value, stop) = if bytes.get(self.at) == Some(&b'"') { self.quoted()? } else { self.plain() };
+        let (value, mut stop) = if bytes.get(self.at) == Some(&b'"') { self.quoted()? } else { self.plain() };
+        if self.delimiter == BLANKS {
+            // Any number of blanks separates two fields, and ends none at the end of a line.
+            let blanks = bytes[stop..].iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
+            let more = bytes.get(stop + blanks).is_some_and(|b| *b != b'\n');
+            stop += if more { blanks - 1 } else { blanks };
+        }
         match bytes.get(stop) {
-            Some(b) if *b == self.delimiter => {
+            Some(b) if self.separates(*b) => {
                 self.at = stop + 1;
                 Ok((value, false))
             }
@@ -135,10 +159,14 @@ impl<'t> Records<'t> {
         }
     }
 
+    fn separates(&self, byte: u8) -> bool {
+        byte == self.delimiter || (self.delimiter == BLANKS && byte == b'\t')
+    }
+
     fn plain(&self) -> (Cow<'t, str>, usize) {
         let rest = &self.text.as_bytes()[self.at..];
         // Fields are short: a plain loop beats a vectorised search.
-        let length = rest.iter().position(|b| *b == self.delimiter || *b == b'\n').unwrap_or(rest.len());
+        let length = rest.iter().position(|b| *b == b'\n' || self.separates(*b)).unwrap_or(rest.len());
         let stop = self.at + length;
         let ends_line = self.text.as_bytes().get(stop).is_none_or(|b| *b == b'\n');
         let value = &self.text[self.at..stop];
@@ -159,7 +187,7 @@ impl<'t> Records<'t> {
         if bytes.get(stop) == Some(&b'\r') && bytes.get(stop + 1).is_none_or(|b| *b == b'\n') {
             stop += 1;
         }
-        if bytes.get(stop).is_some_and(|b| *b != self.delimiter && *b != b'\n') {
+        if bytes.get(stop).is_some_and(|b| !self.separates(*b) && *b != b'\n') {
             return Err(refuse("text follows a closing quote", self.line));
         }
         self.line += memchr::memchr_iter(b'\n', inner.as_bytes()).count() as u64;
@@ -207,8 +235,36 @@ fn split(record: &str, delimiter: u8, line: u64, file: &str) -> Result<Vec<Strin
     }
 }
 
-/// The delimiter whose header holds all wanted columns; among several, the one with most columns.
-fn sniff(header: &str, wanted: &[String], line: u64, file: &str) -> Result<(u8, Vec<String>)> {
+/// The names that the user gave, those of the first line, or numbers from 1.
+fn column_names(given: &TextTable, first: Vec<String>, line: u64, file: &str) -> Result<Vec<String>> {
+    if !given.columns.is_empty() && given.columns.len() != first.len() {
+        return Err(IngestError::new(
+            Code::Header,
+            format!("--columns names {} columns, and the first line has {}", given.columns.len(), first.len()),
+        )
+        .file(file)
+        .line(line)
+        .value(first.join(" "))
+        .remedy("name every column, in the order of the file; --delimiter says what separates them"));
+    }
+    Ok(match (given.columns.is_empty(), given.no_header) {
+        (false, _) => given.columns.clone(),
+        (true, true) => (1..=first.len()).map(|k| k.to_string()).collect(),
+        (true, false) => first,
+    })
+}
+
+/// A column that is not there may be the fault of a first line that is no header.
+fn without_header(e: IngestError, names: &[String], given: &TextTable) -> IngestError {
+    let data = |name: &String| name.parse::<f64>().is_ok();
+    if e.code() != Code::Column.as_str() || given.is_given() || !names.iter().any(data) {
+        return e;
+    }
+    e.remedy("the first line looks like a row, not like names of columns: say --no-header, and name the columns with --columns, or call them 1, 2, ...")
+}
+
+/// The delimiter whose header holds all wanted columns; among several, the one with most columns. Blanks only where nothing else separates anything, in files that are not called CSV.
+fn sniff(header: &str, wanted: &[String], blanks: bool, line: u64, file: &str) -> Result<(u8, Vec<String>)> {
     let mut best: Option<(bool, u8, Vec<String>)> = None;
     for delimiter in *b",;\t|" {
         // A header that breaks under a wrong delimiter is no reason to refuse the right one.
@@ -220,17 +276,11 @@ fn sniff(header: &str, wanted: &[String], line: u64, file: &str) -> Result<(u8, 
         }
     }
     match best {
+        Some((fits, _, names)) if blanks && names.len() == 1 && (!fits || wanted.is_empty()) && header.trim().contains(' ') => {
+            split(header, BLANKS, line, file).map(|names| (BLANKS, names))
+        }
         Some((_, delimiter, names)) => Ok((delimiter, names)),
         None => split(header, b',', line, file).map(|names| (b',', names)),
-    }
-}
-
-fn name_of(delimiter: u8) -> &'static str {
-    match delimiter {
-        b';' => "semicolons",
-        b'\t' => "tabs",
-        b'|' => "vertical bars",
-        _ => "commas",
     }
 }
 
@@ -242,7 +292,7 @@ mod tests {
     fn layout(names: &[&str], wanted: &[usize]) -> Layout {
         let mut slots = vec![None; names.len()];
         wanted.iter().enumerate().for_each(|(s, &k)| slots[k] = Some(s));
-        Layout { delimiter: b',', names: names.iter().map(|s| s.to_string()).collect(), slots, wanted: wanted.len() }
+        Layout { delimiter: b',', header: true, names: names.iter().map(|s| s.to_string()).collect(), slots, wanted: wanted.len() }
     }
 
     #[test]
@@ -269,7 +319,7 @@ mod tests {
     #[test]
     fn the_delimiter_is_the_one_that_gives_the_columns() {
         let wanted = vec!["from".to_owned(), "to".to_owned()];
-        assert_eq!(sniff("from;to;a,b,c,d", &wanted, 1, "f").unwrap().0, b';');
-        assert_eq!(sniff("a,b", &[], 1, "f").unwrap().0, b',');
+        assert_eq!(sniff("from;to;a,b,c,d", &wanted, true, 1, "f").unwrap().0, b';');
+        assert_eq!(sniff("a,b", &[], true, 1, "f").unwrap().0, b',');
     }
 }

@@ -32,10 +32,12 @@ impl Pieces {
         Pieces::start(source, None)
     }
 
-    /// From the first record after the header.
-    pub fn after_header(source: &Source, delimiter: u8) -> Result<Self> {
+    /// From the first record on, after the header where there is one.
+    pub fn of_table(source: &Source, delimiter: u8, header: bool) -> Result<Self> {
         let mut pieces = Pieces::start(source, None)?; // a header is one line, whatever its quotes
-        pieces.header(source)?;
+        if header {
+            pieces.header(source)?;
+        }
         pieces.delimiter = Some(delimiter);
         Ok(pieces)
     }

@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use crate::codes::Code;
 use crate::error::{IngestError, Result, did_you_mean};
 use crate::progress::{Phase, ReadProgress, tell};
+use crate::settings::{Delimiter, TextTable};
 use crate::source::{Format, Source};
 
 /// Text is cut into pieces of about this size.
@@ -119,13 +120,13 @@ enum UnitKind {
 
 impl<'a> Tables<'a> {
     /// Reads all headers and footers, so that a missing column is told before the work begins.
-    pub fn open(sources: &'a [Source], wanted: &[String], unpack_limit: u64) -> Result<Self> {
+    pub fn open(sources: &'a [Source], wanted: &[String], unpack_limit: u64, text: &TextTable) -> Result<Self> {
         let mut hints = Vec::new();
         let mut files = Vec::with_capacity(sources.len());
         for source in sources {
             files.push(match source.format {
                 Format::Csv | Format::Tsv | Format::Unknown | Format::Text => {
-                    TableFile::Csv(csv::Layout::open(source, wanted, &mut hints)?)
+                    TableFile::Csv(csv::Layout::open(source, wanted, text, &mut hints)?)
                 }
                 Format::JsonLines => TableFile::Json(jsonl::Layout::open(source, wanted)?),
                 Format::Parquet => TableFile::Parquet(parquet::Layout::open(source, wanted, unpack_limit)?),
@@ -142,13 +143,34 @@ impl<'a> Tables<'a> {
     }
 
     /// The names of all columns of one source, as far as its first lines tell.
-    pub fn columns_of(source: &Source, unpack_limit: u64) -> Result<Vec<String>> {
+    pub fn columns_of(source: &Source, unpack_limit: u64, text: &TextTable) -> Result<Vec<String>> {
         match source.format {
             Format::JsonLines => Ok(jsonl::Layout::open(source, &[])?.names),
             Format::Parquet => Ok(parquet::Layout::open(source, &[], unpack_limit)?.names),
             Format::Memory => Ok(memory::Layout::open(source, &[])?.names),
-            _ => Ok(csv::Layout::open(source, &[], &mut Vec::new())?.names),
+            _ => Ok(csv::Layout::open(source, &[], text, &mut Vec::new())?.names),
         }
+    }
+
+    /// What the rows and columns of one source are made of, in words.
+    pub fn layout_of(source: &Source, unpack_limit: u64, text: &TextTable) -> Result<String> {
+        Ok(match source.format {
+            Format::JsonLines => "JSON lines".to_owned(),
+            Format::Parquet => {
+                parquet::Layout::open(source, &[], unpack_limit)?;
+                "Parquet".to_owned()
+            }
+            Format::Memory => "a table in memory".to_owned(),
+            _ => {
+                let layout = csv::Layout::open(source, &[], text, &mut Vec::new())?;
+                let names = match (text.no_header, text.columns.is_empty()) {
+                    (false, true) => "columns named by the first line",
+                    (true, true) => "no header, columns numbered",
+                    (_, false) => "columns named by --columns",
+                };
+                format!("text separated by {}, {names}", Delimiter::of(layout.delimiter).name())
+            }
+        })
     }
 
     /// The footer entry `key` of a Parquet source.
@@ -231,7 +253,7 @@ impl<'a> Tables<'a> {
                 text => {
                     if self.reading.is_none() {
                         self.reading = Some(match text {
-                            TableFile::Csv(layout) => lines::Pieces::after_header(source, layout.delimiter)?,
+                            TableFile::Csv(layout) => lines::Pieces::of_table(source, layout.delimiter, layout.header)?,
                             _ => lines::Pieces::plain(source)?,
                         });
                     }

@@ -105,11 +105,13 @@ words! {
     }
 }
 
-/// `metastate assign`. Without options of its own, the input is read as the result's own inputs were.
+/// `metastate assign`. Whatever is not said about the input is taken from the fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssignCommand {
     /// What is assigned, and where to.
     pub assign: AssignArgs,
     /// Where from.
     pub input: InputArgs,
+    /// The options that were given, by their names: also those given their default.
+    pub given: Vec<String>,
 }

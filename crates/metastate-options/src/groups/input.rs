@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::entry::free;
+use super::values::Cell;
+use crate::entry::{Many, free};
 
 /// Stands for data that came from memory, where a file would be named.
 pub const MEMORY: &str = "(memory)";
@@ -17,6 +18,12 @@ options! {
         /// safe.
         #[serde(rename = "as")]
         as_: Option<InputKind> = None => |e| e.value("KIND");
+        /// The first line of a text is a row like any other. Columns are then called 1, 2, ..., unless --columns names them.
+        no_header: bool = false => |e| e;
+        /// What separates the columns of a text: comma, semicolon, tab, bar, blanks, or any other single sign. Found out from the first line where it is not given.
+        delimiter: Option<String> = None => |e| e.value("SIGN").hyphens();
+        /// Names for the columns of a text from left to right, separated by commas, in place of those in its first line (with --no-header there are none in it).
+        columns: Vec<String> = Vec::new() => |e| e.value("LIST").many(Many::Commas);
         /// Name of the column that says where a trip begins.
         from: Option<String> = None => |e| e.value("COL");
         /// Name of the column that says where a trip ends.
@@ -29,8 +36,9 @@ options! {
         to_lon: Option<String> = None => |e| e.value("COL");
         /// Name of the column with the latitude where a trip ends, in degrees.
         to_lat: Option<String> = None => |e| e.value("COL");
-        /// Side of a map cell in degrees, where states are cells. 0.001 is about 100 metres; larger cells give fewer states with more trips each.
-        cell: f64 = 0.001 => |e| e.value("DEGREES");
+        /// The cells of the map, where states are cells: the side of a square in degrees (0.001 is about 100 metres), or h3:R for the hexagons of H3 at resolution R (h3:8 is about 500
+        /// metres, h3:9 about 200). Larger cells give fewer states with more trips each.
+        cell: Cell = Cell::default() => |e| e.value("DEGREES|h3:R").texts(|t| t.parse::<Cell>().is_ok(), "it must be a side in degrees, such as 0.001, or a resolution of H3 between 0 and 15, such as h3:8");
         /// Keep only trips that begin and end inside this box, given as west,south,east,north in degrees.
         bbox: Option<String> = None => |e| e.value("W,S,E,N").hyphens();
         /// Name of the column that says how much a row counts. Without it, every row counts once.

@@ -18,4 +18,4 @@ pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY
 pub use reproduce::{ReproduceArgs, ReproduceWhat};
 pub use results::{ReportArgs, VerifyArgs};
 pub use simulate::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
-pub use values::{Clusters, Init, weight_power};
+pub use values::{Cell, Clusters, Init, weight_power};

@@ -44,6 +44,60 @@ impl From<Init> for String {
     }
 }
 
+/// `--cell`: a number in JSON where it is a side in degrees, otherwise a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell {
+    /// Squares with this side in degrees.
+    Degrees(f64),
+    /// Hexagons of H3 at this resolution.
+    H3(u8),
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Cell::Degrees(0.001)
+    }
+}
+
+impl Typed for Cell {
+    const KIND: Kind = Kind::Text;
+}
+
+impl FromStr for Cell {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let cell = match text.strip_prefix("h3:") {
+            Some(level) => level.parse().ok().filter(|r| *r <= 15).map(Cell::H3),
+            None => text.trim().parse().ok().filter(|x: &f64| x.is_finite()).map(Cell::Degrees),
+        };
+        cell.ok_or_else(|| format!("`{text}` is neither a side in degrees nor a resolution of H3"))
+    }
+}
+
+impl std::fmt::Display for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cell::Degrees(side) => write!(f, "{side}"),
+            Cell::H3(level) => write!(f, "h3:{level}"),
+        }
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Cell::Degrees(side) => to.serialize_f64(*side),
+            Cell::H3(_) => to.collect_str(self),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Cell {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        told(&Value::deserialize(from)?).unwrap_or_default().parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// `--clusters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]

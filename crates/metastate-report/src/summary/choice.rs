@@ -33,6 +33,9 @@ pub struct ChoiceRecord {
     pub empirical: EmpiricalRecord,
     /// One law for all states, on the same folds.
     pub independent: ScoreRecord,
+    /// Whether the model predicts held-out transitions better than those two, in one sentence.
+    #[serde(default)]
+    pub verdict: String,
     /// The priors that were tried.
     pub priors: Vec<PriorRecord>,
 }
@@ -127,7 +130,8 @@ impl From<&Choice> for ChosenScore {
 impl ChoiceRecord {
     /// Of a choice and what lies about it.
     pub fn new(choice: &Choice, frame: ChoiceFrame) -> Self {
-        ChoiceRecord {
+        let record = ChoiceRecord {
+            verdict: String::new(),
             sentence: frame.sentence,
             rank: choice.rank,
             best_rank: choice.best_rank,
@@ -142,6 +146,27 @@ impl ChoiceRecord {
             empirical: EmpiricalRecord { pseudo_counts: choice.empirical.0, held_out: (&choice.empirical.1).into() },
             independent: (&choice.independent).into(),
             priors: choice.priors.iter().map(PriorRecord::from).collect(),
-        }
+        };
+        ChoiceRecord { verdict: record.prediction(), ..record }
+    }
+
+    /// Whether the model predicts held-out transitions better than the counts, smoothed as serves them best, and than one law for all states.
+    fn prediction(&self) -> String {
+        let (ours, counts, one) = (self.held_out.log_likelihood, self.empirical.held_out.log_likelihood, self.independent.log_likelihood);
+        let error = self.held_out.standard_error;
+        let beside = |other: f64, name: &str| {
+            let word = match ours - other {
+                d if d > error => "better than",
+                d if d < -error => "worse than",
+                _ => "as well as",
+            };
+            format!("{word} {name} ({other:.4})")
+        };
+        let advice = if ours < counts - error { "; for prediction alone the smoothed counts are the better model" } else { "" };
+        format!(
+            "this model predicts held-out transitions ({ours:.4} nats each, standard error {error:.1e}) {} and {}{advice}",
+            beside(counts, "the smoothed counts"),
+            beside(one, "one law for all states")
+        )
     }
 }

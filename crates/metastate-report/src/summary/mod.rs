@@ -85,6 +85,9 @@ pub struct Summary {
     pub directory: String,
     /// The files that the result rests on.
     pub inputs: Vec<FileRecord>,
+    /// What the inputs were read as, and how, in one line.
+    #[serde(default)]
+    pub read_as: String,
     /// Rows read; with the ledger's rows, those counted add up to it.
     pub rows: u64,
     /// Rows that were counted.

@@ -41,6 +41,28 @@ const PATH: [&str; 19] = [
     "chosen",
 ];
 
+/// The sentence about prediction must say what the three scores say.
+fn wrong_verdict(record: &ChoiceRecord) -> Option<String> {
+    let (ours, error) = (record.held_out.log_likelihood, record.held_out.standard_error);
+    let others =
+        [("the smoothed counts", record.empirical.held_out.log_likelihood), ("one law for all states", record.independent.log_likelihood)];
+    let wrong = others.iter().find(|(name, score)| {
+        let word = if ours > score + error {
+            "better than"
+        } else if ours < score - error {
+            "worse than"
+        } else {
+            "as well as"
+        };
+        !record.verdict.contains(&format!("{word} {name} ({score:.4})"))
+    });
+    let score = format!("({ours:.4} nats each, standard error {error:.1e})");
+    match wrong {
+        Some((name, _)) => Some(format!("another sentence about {name}")),
+        None => (!record.verdict.contains(&score)).then(|| "another score".to_owned()),
+    }
+}
+
 /// All about the choice.
 pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, proven: &Proven, deep: bool) -> CliResult<()> {
     let record = &subject.result.summary.choice;
@@ -56,6 +78,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, prov
         checks.table("choice", Some("no record in summary.json".to_owned()));
         return Ok(());
     };
+    checks.table("choice.verdict", wrong_verdict(record));
     let Some(parts) = subject.data.parts() else {
         checks.table("choice", Some("there are no counts to choose on".to_owned()));
         return Ok(());

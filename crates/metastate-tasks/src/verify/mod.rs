@@ -18,6 +18,7 @@ mod twin;
 mod uncertainty;
 mod zones;
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use metastate_report::{FileRecord, LedgerRecord, Mismatch, SavedResult, Summary, hash, inside};
@@ -33,6 +34,9 @@ use crate::watch::WatchReading;
 use crate::{data, truth};
 use checks::Checks;
 use subject::Subject;
+
+/// How standard input is named among the inputs.
+const STANDARD_INPUT: &str = "-";
 
 /// Rereads, recounts, recomputes; `deep` takes the costly checks, too.
 pub fn run(folder: &Path, deep: bool, reporter: &mut Reporter, stopper: &Stopper) -> Result<Outcome> {
@@ -177,13 +181,14 @@ fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::D
         Init::Result(folder) => vec![folder.join("factors.npz").display().to_string()],
         _ => Vec::new(),
     };
-    let known: usize = ["data", "truth", "start"].iter().map(|role| of_role(role).len()).sum();
-    let same = data.inputs == of_role("data") && truth == of_role("truth") && known == summary.inputs.len();
+    let known: usize = ["data", "places", "truth", "start"].iter().map(|role| of_role(role).len()).sum();
+    let same = data.inputs == [of_role("data"), of_role("places")].concat() && truth == of_role("truth") && known == summary.inputs.len();
     let same_start = of_role("start").iter().map(|f| f.name.clone()).collect::<Vec<_>>() == start;
     checks.table("inputs", (!same || !same_start).then(|| "other files were read".to_owned()));
     checks.same("states", summary.states, chain.states());
     checks.same("transitions", summary.transitions, chain.transitions());
     checks.same("nonzeros", summary.nonzeros, chain.nonzeros());
+    checks.table("read_as", (summary.read_as != data.read_as).then(|| format!("the data were {}", data.read_as)));
     checks.same("rows", summary.rows, data.rows);
     checks.same("rows_counted", summary.rows_counted, data.rows_counted);
     checks.table("ledger", (summary.ledger != LedgerRecord::list(chain.ledger())).then(|| "other entries".to_owned()));
@@ -214,9 +219,14 @@ fn beyond(found: &Value, known: &Value, at: &str) -> Option<String> {
 
 /// The inputs must be where they were, seen from here or from where the fit was run, with the same bytes.
 pub fn find_inputs(summary: &Summary, so_that: &str) -> Result<()> {
+    // What came from standard input is read from there again, and compared by its hash afterwards.
+    if summary.inputs.iter().any(|f| f.name == STANDARD_INPUT) && std::io::stdin().is_terminal() {
+        return Err(CliError::failed("E-CLI-INPUTS-GONE", format!("this result rests on data from standard input, so that {so_that}"))
+            .remedy("send the same data in again: ... | metastate verify RESULT"));
+    }
     let missing = |base: &Path| {
         let changed = |f: &&FileRecord| hash::of_file(&base.join(&f.name)).map_or(true, |found| found != (f.bytes, f.sha256.clone()));
-        summary.inputs.iter().find(changed).map(|f| f.name.clone())
+        summary.inputs.iter().filter(|f| f.name != STANDARD_INPUT).find(changed).map(|f| f.name.clone())
     };
     let Some(name) = missing(Path::new(".")) else { return Ok(()) };
     let then = Path::new(&summary.directory);

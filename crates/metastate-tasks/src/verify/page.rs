@@ -56,6 +56,7 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
         labels: &labels,
         xi: subject.data.chain().xi(),
         coordinates: subject.data.coordinates.as_deref(),
+        names: subject.data.names.as_deref(),
         cell: extras.cell,
         factors: &subject.result.factors,
         model: subject.model(),

@@ -8,6 +8,7 @@ pub mod latent;
 #[doc(hidden)]
 pub mod polygons;
 pub mod rivals;
+pub mod territory;
 mod weighted;
 mod zones;
 

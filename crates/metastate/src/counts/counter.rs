@@ -170,7 +170,8 @@ impl Store {
         }
         // Grow by half as much again where the table stays small: states often turn up one by one.
         let grown = states.max(*side + *side / 2).max(64);
-        let grown = if grown * grown <= TABLE_CELLS { grown } else { states };
+        // Near its limit it grows to the limit at once: growing by one would copy the table once a state.
+        let grown = grown.min(TABLE_CELLS.isqrt());
         let mut larger = vec![0u32; grown * grown];
         for i in 0..*side {
             larger[i * grown..i * grown + *side].copy_from_slice(&cells[i * *side..(i + 1) * *side]);

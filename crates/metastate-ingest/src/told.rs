@@ -1,0 +1,82 @@
+//! One line that says what was read and how: what nobody said and was found out stands in it, too.
+
+use metastate::CountMode;
+
+use crate::error::{Result, shorten};
+use crate::settings::{As, CellSize, InputSettings};
+use crate::source::{Format, Source};
+use crate::table::Tables;
+use crate::{Data, guess};
+
+/// What the sources were read as.
+pub(crate) fn line(sources: &[Source], as_: As, data: &Data, settings: &InputSettings) -> Result<String> {
+    let table = sources.iter().all(|s| guess::may_be_table(s.format));
+    let text = as_ == As::Trajectories && settings.state.is_none();
+    let what = match (as_, data) {
+        (As::Trips, _) => trips(settings),
+        (As::Trajectories, _) => trajectories(&sources[0], settings),
+        (As::Counts, Data::Counts(counted)) if table => counts(settings, counted.counts.lag()),
+        (As::Matrix, _) => "a transition matrix: each row sums to one".to_owned(),
+        _ => "a matrix of counts: the entry in row i and column j says how often i was followed by j".to_owned(),
+    };
+    let layout = if table && !text {
+        format!(" ({})", Tables::layout_of(&sources[0], settings.unpack_limit(sources[0].bytes), &settings.text)?)
+    } else {
+        String::new()
+    };
+    let guessed = if settings.as_.is_none() && !guess::says_kind(settings) { "; the file shows it, --as says otherwise" } else { "" };
+    Ok(format!("read as {what}{layout}{guessed}"))
+}
+
+fn column(name: &str) -> String {
+    format!("`{}`", shorten(name))
+}
+
+fn trips(settings: &InputSettings) -> String {
+    let name = |column_name: &Option<String>| column(column_name.as_deref().unwrap_or_default());
+    let each = settings.weight.as_ref().map_or_else(|| "each counts once".to_owned(), |w| format!("each counts {} times", column(w)));
+    if settings.from_lon.is_none() {
+        return format!("trips, one a row: from {} to {}, {each}", name(&settings.from), name(&settings.to));
+    }
+    let cells = match settings.cell {
+        CellSize::Degrees(side) => format!("square cells of {side} degrees"),
+        CellSize::H3(level) => format!("hexagons of H3, resolution {level}"),
+    };
+    format!(
+        "trips, one a row: from longitude {} and latitude {} to longitude {} and latitude {}, between {cells}, {each}",
+        name(&settings.from_lon),
+        name(&settings.from_lat),
+        name(&settings.to_lon),
+        name(&settings.to_lat)
+    )
+}
+
+fn counts(settings: &InputSettings, lag: usize) -> String {
+    let name = |given: &Option<String>, default: &str| column(given.as_deref().unwrap_or(default));
+    let lag = if lag == 1 { String::new() } else { format!(", counted at a lag of {lag} frames") };
+    format!(
+        "counts: {} says how often {} was followed by {}{lag}",
+        name(&settings.weight, "count"),
+        name(&settings.from, "from"),
+        name(&settings.to, "to")
+    )
+}
+
+fn trajectories(source: &Source, settings: &InputSettings) -> String {
+    let how = match (&settings.state, source.format) {
+        (Some(state), _) => {
+            let which = settings.id.as_ref().map_or_else(|| "one a file".to_owned(), |id| format!("one for each {}", column(id)));
+            let order =
+                settings.time.as_ref().map_or_else(|| "in the order of the rows".to_owned(), |t| format!("sorted by {}", column(t)));
+            format!("{which}, a frame a row: the state is {}, {order}", column(state))
+        }
+        (None, Format::Npy) => "whole numbers of states, one trajectory a row".to_owned(),
+        (None, _) => "one a line, labels separated by blanks or commas".to_owned(),
+    };
+    let lag = match (settings.lag, settings.count) {
+        (1, _) => String::new(),
+        (lag, CountMode::Sliding) => format!(", counted at a lag of {lag} frames"),
+        (lag, CountMode::Strided) => format!(", counted at a lag of {lag} frames, every {lag}th pair"),
+    };
+    format!("trajectories, {how}{lag}")
+}
