@@ -26,6 +26,119 @@ fn four_groups() -> Place {
 }
 
 #[test]
+fn assign_takes_its_options_from_the_fit_and_refuses_contradictions() {
+    let place = Place::new();
+    let mut trips = String::from("a,b,n,kind\n");
+    for (i, j, n) in planted_counts(30, 3) {
+        trips += &format!("{i},{j},{n},x\n");
+    }
+    place.write("trips.csv", &trips);
+    place.expect(
+        0,
+        &["fit", "trips.csv", "--from", "a", "--to", "b", "--weight", "n", "--rank", "3", "--prior", "1", "--folds", "2", "--out", "out"],
+    );
+    let summary = json(&place, "out/summary.json");
+    assert_eq!(
+        summary["read_as"],
+        "read as trips, one a row: from `a` to `b`, each counts `n` times (text separated by commas, columns named by the first line)"
+    );
+    let verdict = summary["choice"]["verdict"].as_str().unwrap();
+    assert!(
+        verdict.starts_with("this model predicts held-out transitions (") && verdict.contains("better than one law for all states"),
+        "{verdict}"
+    );
+    // A condition alone: columns and weight are those of the fit.
+    let (told, _) = place.expect(0, &["assign", "out", "trips.csv", "--where", "kind = 'x'", "--out", "all.csv"]);
+    assert!(told.contains("hint: read as the fit's own data were: --from a --to b --weight n"), "{told}");
+    let (first, again) = (rows(&place, "all.csv"), rows(&place, "out/states.csv"));
+    assert_eq!((first.len(), &first[1][4]), (again.len(), &again[1][2]), "the same transitions, the same meta-state");
+    for (option, value, sentence) in [
+        ("--weight", "kind", "--weight is kind, and the fit had n"),
+        ("--from", "b", "--from is b, and the fit had a"),
+        ("--cell", "0.01", "--cell is 0.01, and the fit had 0.001"),
+    ] {
+        let (_, error) = place.expect(2, &["assign", "out", "trips.csv", option, value, "--out", "no.csv"]);
+        assert!(error.contains(sentence), "{error}");
+    }
+    // A fit may start from a result over other states: half of them are known.
+    let fewer: String = trips.lines().filter(|l| !l.starts_with("1,") && !l.contains(",1,")).map(|l| format!("{l}\n")).collect();
+    place.write("fewer.csv", fewer + "new,2,5,x\n2,new,5,x\n");
+    place.expect(
+        0,
+        &["fit", "fewer.csv", "--from", "a", "--to", "b", "--weight", "n", "--lambda-ratio", "0.3", "--init", "out", "--out", "from-out"],
+    );
+    place.expect(0, &["verify", "from-out", "--quiet"]);
+    let (_, error) =
+        place.expect(2, &["fit", "trips.csv", "--from", "kind", "--to", "kind", "--lambda-ratio", "0.3", "--init", "out", "--out", "no"]);
+    assert!(error.contains("E-DATA-ONE-STATE") || error.contains("none of its states"), "{error}");
+}
+
+#[test]
+fn named_states_have_places_and_names() {
+    let place = four_groups();
+    let towns = common::text(&place.read("towns.csv")).replace("label,group,lon,lat", "id,called,x,y");
+    // One state is in no row.
+    place.write("places.csv", towns.lines().filter(|l| !l.starts_with("59,")).map(|l| format!("{l}\n")).collect::<String>());
+    let named = ["--places", "places.csv", "--label", "id", "--name", "called", "--lon", "x", "--lat", "y"];
+    let fit = ["fit", "counts.csv", "--lambda-ratio", "0.3", "--out"];
+    let (told, _) = place.expect(0, &[&fit[..], &["out"], &named[..]].concat());
+    assert!(told.contains("hint: 1 of 60 states are not in places.csv (such as 59) and are not on the map"), "{told}");
+    let states = rows(&place, "out/states.csv");
+    assert_eq!(states[0][..2], ["label", "name"]);
+    let (lon, lat) = (states[0].len() - 2, states[0].len() - 1);
+    assert_eq!((states[2][1].as_str(), states[2][lon].as_str(), states[2][lat].as_str()), ("town 1", "10.0", "40.0"));
+    assert_eq!((states[60][1].as_str(), states[60][lon].as_str()), ("", "NaN"));
+    place.expect(0, &["verify", "out", "--quiet"]);
+    place.expect(0, &["report", "out"]);
+    place.expect(0, &["verify", "out", "--quiet"]);
+    // Another name, or another place, is a lie that verify sees.
+    for (file, from, to) in [("out/states.csv", "town 1", "town 2"), ("places.csv", "town 1", "town 2")] {
+        let kept = place.read(file);
+        place.write(file, common::text(&kept).replacen(from, to, 1));
+        place.expect(1, &["verify", "out", "--quiet"]);
+        place.write(file, kept);
+    }
+    for (arguments, sentence) in [
+        (&["--places", "places.csv"][..], "there is no column `label`"),
+        (
+            &["--places", "places.csv", "--label", "called", "--lon", "x", "--lat", "y"],
+            "none of the 60 states, such as `0`, is in the column `called`",
+        ),
+        (&["--places", "places.csv", "--label", "id", "--lon", "id", "--lat", "id"], ""),
+        (&["--name", "called"], "--places"),
+    ] {
+        let done = place.run(&[&fit[..], &["no"], arguments].concat());
+        let error = common::text(&done.stderr);
+        assert!(sentence.is_empty() || (done.status.code() == Some(2) && error.contains(sentence)), "{error}");
+    }
+}
+
+#[test]
+fn data_from_standard_input_are_rechecked_from_there() {
+    use std::io::Write;
+    let place = Place::new();
+    let csv = triplets_csv(&planted_counts(30, 3));
+    let piped = |arguments: &[&str], data: &str| {
+        let mut child = place
+            .command(arguments)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(data.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        (done.status.code().unwrap(), common::text(&done.stdout) + &common::text(&done.stderr))
+    };
+    let (code, told) = piped(&["fit", "-", "--lambda-ratio", "0.3", "--out", "out"], &csv);
+    assert!(code == 0 && told.contains("| metastate verify RESULT"), "{told}");
+    let (code, told) = piped(&["verify", "out"], &csv);
+    assert_eq!(code, 0, "{told}");
+    let (code, told) = piped(&["verify", "out"], &(csv + "0,1,3\n"));
+    assert!(code != 0 && told.contains("inputs"), "{told}");
+}
+
+#[test]
 fn compare_writes_its_table_and_finds_the_groups() {
     let place = four_groups();
     let arguments = [

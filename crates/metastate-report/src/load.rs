@@ -180,7 +180,8 @@ impl SavedResult {
             return Ok(None);
         }
         let places: Vec<(f64, f64)> = self.numbers("lon")?.into_iter().zip(self.numbers("lat")?).collect();
-        match places.iter().find(|p| !(p.0.abs() <= FARTHEST && p.1.abs() <= FARTHEST)) {
+        // NaN stands for a place that nobody knows.
+        match places.iter().find(|p| p.0.abs() > FARTHEST || p.1.abs() > FARTHEST) {
             Some((lon, lat)) => {
                 Err(damaged(Path::new("states.csv"), format!("has a place at {lon}, {lat}, which is no longitude and latitude")))
             }

@@ -19,12 +19,16 @@ pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> Result<Vec<u8>,
     let labels: StringArray = result.labels.iter().map(|l| Some(l.to_string())).collect();
     let metastates = UInt32Array::from_iter_values(metastate.iter().map(|&j| j as u32 + 1));
     let zones = UInt32Array::from_iter_values(result.partition.labels.iter().map(|&z| z + 1));
-    let mut columns: Vec<(String, ArrayRef)> = vec![
-        ("label".into(), Arc::new(labels)),
+    let mut columns: Vec<(String, ArrayRef)> = vec![("label".into(), Arc::new(labels))];
+    if let Some(names) = result.names {
+        columns.push(("name".into(), Arc::new(names.iter().map(|n| Some(n.as_str())).collect::<StringArray>())));
+    }
+    let further: [(String, ArrayRef); 3] = [
         ("weight".into(), column(&mut result.xi.iter().copied())),
         ("metastate".into(), Arc::new(metastates)),
         ("zone".into(), Arc::new(zones)),
     ];
+    columns.extend(further);
     let u = &result.model.u;
     for j in 0..u.cols() {
         columns.push((format!("membership_{}", j + 1), column(&mut (0..u.rows()).map(|i| u[(i, j)]))));

@@ -30,6 +30,8 @@ pub struct FitResult<'a> {
     pub xi: &'a [f64],
     /// Longitude and latitude of each state, where known.
     pub coordinates: Option<&'a [(f64, f64)]>,
+    /// What people call the states, where that is known.
+    pub names: Option<&'a [String]>,
     /// Side of a cell in degrees, when the states are cells.
     pub cell: Option<f64>,
     /// U and V of the stated problem, for `factors.npz`.
@@ -55,6 +57,11 @@ impl FitResult<'_> {
     /// What a destination weighs where two are equal otherwise: its share as an origin, nothing where it is none.
     pub(crate) fn destination_weight(&self, j: usize) -> f64 {
         if self.destinations.is_some() { 0.0 } else { self.xi[j] }
+    }
+
+    /// What people call a state, or its label.
+    pub fn state_name(&self, i: usize) -> String {
+        self.names.map(|names| names[i].clone()).filter(|name| !name.is_empty()).unwrap_or_else(|| self.labels[i].to_string())
     }
 
     /// Whether there is a zone for each meta-state, numbered so that zone j shares most with meta-state j. A number of zones that was asked for

@@ -33,15 +33,16 @@ pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
     metastate_ingest::side::csv_records(text, "").ok()
 }
 
-/// `label, weight, metastate` (the largest membership), `zone` (of the partition), `membership_1..s`, and `lon, lat` where they are known.
+/// `label`, `name` where names are known, `weight, metastate` (the largest membership), `zone` (of the partition), `membership_1..s`, and `lon, lat` where they are known.
 pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> String {
     let u = &result.model.u;
-    let mut out = String::from("label,weight,metastate,zone");
+    let mut out = String::from(if result.names.is_some() { "label,name,weight,metastate,zone" } else { "label,weight,metastate,zone" });
     (1..=u.cols()).for_each(|j| push(&mut out, format_args!(",membership_{j}")));
     out.push_str(if result.coordinates.is_some() { ",lon,lat\n" } else { "\n" });
     for (i, label) in result.labels.iter().enumerate() {
         let (metastate, zone) = (metastate[i] + 1, result.partition.labels[i] + 1);
-        push(&mut out, format_args!("{},{:?},{metastate},{zone}", csv_field(&label.to_string()), result.xi[i]));
+        let name = result.names.map_or_else(String::new, |names| format!(",{}", csv_field(&names[i])));
+        push(&mut out, format_args!("{}{name},{:?},{metastate},{zone}", csv_field(&label.to_string()), result.xi[i]));
         u.row(i).iter().for_each(|x| push(&mut out, format_args!(",{x:?}")));
         if let Some((lon, lat)) = result.coordinates.map(|c| c[i]) {
             push(&mut out, format_args!(",{lon:?},{lat:?}"));

@@ -8,6 +8,7 @@ use metastate_report::FileRecord;
 
 use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
+use crate::places;
 
 /// The data of a fit, with what is known about the files behind them.
 pub struct Dataset {
@@ -17,6 +18,8 @@ pub struct Dataset {
     pub coordinates: Option<Vec<(f64, f64)>>,
     /// The same of the destinations, where they are another set.
     pub destination_coordinates: Option<Vec<(f64, f64)>>,
+    /// What people call the states, where `--places` says it; empty for those it does not know.
+    pub names: Option<Vec<String>>,
     /// Side of a cell in degrees, when the states are cells.
     pub cell: Option<f64>,
     /// Which bytes it came from.
@@ -64,8 +67,14 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn ReadProgress) -
     estimate(ingest(input, fit.needs_parts(), progress)?, fit)
 }
 
-/// Estimates the chain behind what was read.
+/// Estimates the chain behind what was read; named states get their places.
 pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
+    let mut data = chain_of(ingested, fit)?;
+    places::apply(&mut data, fit)?;
+    Ok(data)
+}
+
+fn chain_of(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
     let inputs = ingested
         .inputs
         .iter()
@@ -100,6 +109,7 @@ pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
                 data: metastate::Data::from_matrix(chain),
                 coordinates: None,
                 destination_coordinates: None,
+                names: None,
                 cell: None,
                 inputs,
                 read_as: ingested.read_as,
@@ -177,6 +187,7 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
         data,
         coordinates,
         destination_coordinates,
+        names: None,
         cell: counted.cell.and_then(CellSize::side),
         inputs: Vec::new(),
         read_as: String::new(),

@@ -80,14 +80,18 @@ const OWN: &[(&str, &str)] = &[
         "E-CLI-TRUTH",
         "--truth needs .npy files of float64: the true transition matrix, or its two factors U and V. Rows are matched to states by number when all labels are numbers, by place otherwise.",
     ),
-    ("E-CLI-INIT", "--init RESULT needs the folder of an earlier result over exactly the same states."),
+    ("E-CLI-INIT", "--init RESULT needs the folder of an earlier result that has some of the states of these data."),
     (
         "E-CLI-REFERENCE",
         "compare was given labels or places for the states that it cannot use: the table or the column is not there, or none of the states is in it. States are found by the column --label, or by lon and lat where they are cells.",
     ),
     (
         "E-CLI-ASSIGN",
-        "assign reads memberships off transitions into states of the fit, and there are none in these inputs. Labels must be written as in states.csv.",
+        "assign reads memberships off transitions into states of the fit, and there are none in these inputs, or they are to be read otherwise than those of the fit: with other cells, another lag, weight or column. Labels must be written as in states.csv; options that are not given are taken from the fit.",
+    ),
+    (
+        "E-CLI-PLACES",
+        "The table of --places does not go with the data: none of the states is in its column of labels (--label names it), a longitude or latitude is no place on earth, or the states are cells of a map and have their places already.",
     ),
     ("E-CLI-SIGNAL", "The operating system did not let the program listen to Ctrl-C. Without that, no checkpoint could be promised."),
     (

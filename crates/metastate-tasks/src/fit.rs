@@ -106,6 +106,7 @@ impl FitOutcome {
             destinations: self.destinations.as_deref(),
             xi: self.loaded.chain().xi(),
             coordinates: self.loaded.coordinates.as_deref(),
+            names: self.loaded.names.as_deref(),
             cell: self.loaded.cell,
             factors: &self.model.solution.factors,
             model: self.model.factors(),
@@ -203,6 +204,7 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 /// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.
 fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
     let mut read = place::inputs(input);
+    read.extend(fit.places.iter().cloned());
     read.extend(fit.truth.iter().flat_map(|t| t.split(',')).map(PathBuf::from));
     if let Init::Result(folder) = fit.init() {
         read.push(folder);

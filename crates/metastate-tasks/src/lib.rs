@@ -17,6 +17,7 @@ pub mod inputs;
 pub mod memory;
 mod path_checkpoint;
 mod place;
+mod places;
 pub mod progress;
 mod record;
 mod reference;

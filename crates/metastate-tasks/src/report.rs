@@ -143,11 +143,13 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let partition = Partition::numbered(loaded.zones(count)?, &loaded.xi, count);
     let coordinates = loaded.coordinates()?;
     let destinations = loaded.destinations.as_ref().map(|d| d.labels());
+    let names = loaded.column("name").ok();
     let result = FitResult {
         labels: &labels,
         destinations: destinations.as_deref(),
         xi: &loaded.xi,
         coordinates: coordinates.as_deref(),
+        names: names.as_deref(),
         cell: extras.cell,
         factors: &loaded.factors,
         model: loaded.model(),

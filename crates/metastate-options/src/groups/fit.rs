@@ -96,6 +96,16 @@ options! {
         points: usize = PATH_POINTS => |e| e;
         /// Smallest lambda of the path, as a share of lambda_max.
         floor: f64 = PATH_FLOOR => |e| e.value("SHARE");
+        /// Table with a row for each named state (a station, an airport, a zone): its label, longitude and latitude, and perhaps a name. The states then have a map and their names on the page and in the tables.
+        places: Option<PathBuf> = None => |e| e;
+        /// Name of the column of --places that has the states' labels.
+        label: String = "label".to_owned() => |e| e.value("COL");
+        /// Name of the column of --places that says what people call a state. Without it, the column `name` where there is one.
+        name: Option<String> = None => |e| e.value("COL").requires("places");
+        /// Name of the column of --places with the longitude in degrees.
+        lon: String = "lon".to_owned() => |e| e.value("COL");
+        /// Name of the column of --places with the latitude in degrees.
+        lat: String = "lat".to_owned() => |e| e.value("COL");
         /// Number of data sets that are drawn anew from the fitted model (blocks of frames, for trajectories) and fitted again, for 90 % intervals of
         /// memberships and timescales. 50 are usual; 0 for none. Needs a likelihood refit.
         bootstrap: usize = 0 => |e| e.bounds(allowed::DRAWS);

@@ -38,9 +38,10 @@ pub fn sentence(summary: &Summary, result: &FitResult) -> String {
         return format!("{rank} {what} between {} origins and {} destinations", summary.states, destinations.len());
     }
     let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let places = if result.cell.is_some() { "cells" } else { "places" };
     match (result.coordinates.is_some(), zones == rank) {
-        (true, true) => format!("{} behind {} cells", counted(rank, "zone"), summary.states),
-        (true, false) => format!("{} behind {} cells, in {}", counted(rank, "meta-state"), summary.states, counted(zones, "zone")),
+        (true, true) => format!("{} behind {} {places}", counted(rank, "zone"), summary.states),
+        (true, false) => format!("{} behind {} {places}, in {}", counted(rank, "meta-state"), summary.states, counted(zones, "zone")),
         (false, true) => format!("{} behind {} states", counted(rank, "meta-state"), summary.states),
         (false, false) => format!("{} behind {} states, in {}", counted(rank, "meta-state"), summary.states, counted(zones, "zone")),
     }
@@ -153,7 +154,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "lat": result.coordinates.map(|c| floats(c.iter().map(|p| p.1 as f32))),
         "cell": extras.cell,
         "shown": STANDARD.encode(shown.iter().flat_map(|i| i.to_le_bytes()).collect::<Vec<u8>>()),
-        "labels": shown.iter().map(|&i| result.labels[i as usize].to_string()).collect::<Vec<_>>(),
+        "labels": shown.iter().map(|&i| result.state_name(i as usize)).collect::<Vec<_>>(),
         "u": words(&quantised),
         "v": profiles,
         "metastates": metastates(result, &largest_membership),
@@ -186,7 +187,7 @@ fn shown_states(xi: &[f64], s: usize) -> Vec<u32> {
 
 fn metastates(result: &FitResult, by: &LargestMembership) -> Vec<Value> {
     let (u, v) = (&result.model.u, &result.model.v);
-    let label = |i: usize| result.labels[i].to_string();
+    let label = |i: usize| result.state_name(i);
     (0..u.cols())
         .map(|j| {
             let anchors: Vec<String> = largest(u.rows(), NAMED, |i| (u[(i, j)], result.xi[i])).into_iter().map(label).collect();

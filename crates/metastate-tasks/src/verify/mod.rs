@@ -181,8 +181,8 @@ fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::D
         Init::Result(folder) => vec![folder.join("factors.npz").display().to_string()],
         _ => Vec::new(),
     };
-    let known: usize = ["data", "truth", "start"].iter().map(|role| of_role(role).len()).sum();
-    let same = data.inputs == of_role("data") && truth == of_role("truth") && known == summary.inputs.len();
+    let known: usize = ["data", "places", "truth", "start"].iter().map(|role| of_role(role).len()).sum();
+    let same = data.inputs == [of_role("data"), of_role("places")].concat() && truth == of_role("truth") && known == summary.inputs.len();
     let same_start = of_role("start").iter().map(|f| f.name.clone()).collect::<Vec<_>>() == start;
     checks.table("inputs", (!same || !same_start).then(|| "other files were read".to_owned()));
     checks.same("states", summary.states, chain.states());

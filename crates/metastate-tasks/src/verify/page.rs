@@ -58,6 +58,7 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
         destinations: destinations.as_deref(),
         xi: subject.data.chain().xi(),
         coordinates: subject.data.coordinates.as_deref(),
+        names: subject.data.names.as_deref(),
         cell: extras.cell,
         factors: &subject.result.factors,
         model: subject.model(),

@@ -30,7 +30,8 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
 }
 
 fn names(subject: &Subject) -> Vec<String> {
-    let mut names = header(&["label", "weight", "metastate", "zone"], subject.u().cols(), &["membership"]);
+    let first: &[&str] = if subject.data.names.is_some() { &["label", "name"] } else { &["label"] };
+    let mut names = header(&[first, &["weight", "metastate", "zone"]].concat(), subject.u().cols(), &["membership"]);
     if subject.data.coordinates.is_some() {
         names.extend(["lon".to_owned(), "lat".to_owned()]);
     }
@@ -43,7 +44,9 @@ fn states(subject: &Subject) -> Option<String> {
     let (u, xi) = (subject.u(), subject.data.chain().xi());
     let row = |i: usize| -> Vec<Cell> {
         let metastate = Cell::Is((home(u.row(i)) + 1).to_string());
-        let mut row = vec![Cell::Is(subject.labels[i].clone()), Cell::number(xi[i]), metastate, Cell::Free];
+        let mut row = vec![Cell::Is(subject.labels[i].clone())];
+        row.extend(subject.data.names.iter().map(|names| Cell::Is(names[i].clone())));
+        row.extend([Cell::number(xi[i]), metastate, Cell::Free]);
         row.extend(u.row(i).iter().map(|x| Cell::number(*x)));
         row.extend(subject.data.coordinates.iter().flat_map(|c| [Cell::number(c[i].0), Cell::number(c[i].1)]));
         row

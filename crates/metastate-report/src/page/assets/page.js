@@ -248,18 +248,19 @@
     return a;
   };
   if (lon) {
-    const body = card('map', 'Map', 'Cells coloured by zone; with soft memberships a cell between meta-states has a colour between theirs. Point at a cell for its memberships, click it to see where its trips lead.', figures, 'Map');
-    const find = el('input', { type: 'search', placeholder: 'find a cell, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
+    const body = card('map', 'Map', (D.cell ? 'Cells' : 'Places') + ' coloured by zone; with soft memberships one between meta-states has a colour between theirs. Point at one for its memberships, click it to see where its trips lead.', figures, 'Map');
+    const find = el('input', { type: 'search', placeholder: D.cell ? 'find a cell, then Enter' : 'find a place, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
     const reset = el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ metastate: null, state: null }) } });
     body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), rival ? toggle('Beside ' + D.rival.name, 'beside') : null, d > 500 ? toggle('Far cells too', 'all') : null, find, reset,
       el('datalist', { id: 'labels' }, ...D.labels.slice(0, 3000).map((l) => el('option', { value: l })))));
     // The middle 95 % of the cells decide the frame; a few far away would shrink the city to a dot.
-    const ordered = (a) => Float32Array.from(a).sort();
+    const known = (i) => lon[i] === lon[i] && lat[i] === lat[i];                 // a place that nobody knows is NaN
+    const ordered = (a) => Float32Array.from(a).filter((x) => x === x).sort();
     const [ax, ay] = [ordered(lon), ordered(lat)], at = (a, q) => a[Math.min(a.length - 1, Math.max(0, Math.round(q * (a.length - 1))))];
     const cell = D.cell || Math.max(1e-6, 0.8 * Math.sqrt(((at(ax, 0.99) - at(ax, 0.01)) * (at(ay, 0.99) - at(ay, 0.01))) / d));
     const within = (trim) => ({ w: at(ax, trim) - cell, e: at(ax, 1 - trim) + cell, s: at(ay, trim) - cell, n: at(ay, 1 - trim) + cell });
-    const frames = [within(d > 500 ? 0.025 : 0), within(0)], far = frames.map((f) => Array.from(lon).filter((x, i) => x < f.w || x > f.e || lat[i] < f.s || lat[i] > f.n).length);
+    const frames = [within(d > 500 ? 0.025 : 0), within(0)], far = frames.map((f) => Array.from(lon).filter((x, i) => !known(i) || x < f.w || x > f.e || lat[i] < f.s || lat[i] > f.n).length);
     let frame = frames[0], outside = far[0];
     listeners.push(() => { frame = frames[+now.all]; outside = far[+now.all]; });
     const squeeze = Math.cos((((frame.s + frame.n) / 2) * Math.PI) / 180);    // a degree of longitude is shorter than one of latitude
@@ -279,28 +280,30 @@
       return { share, most };
     };
     const draw = (pen, w, h) => {
-      const going = forecastShare(), hard = hardNow();
+      const going = forecastShare(), hard = hardNow(), heaviest = weight.reduce((a, b) => Math.max(a, b), 0) || 1;
       panels(w, h).forEach((m) => {
         const theirs = m.p === 1, zone = theirs ? rival : hard;
         pen.rect(m.left, 20, m.width, h - 20, css('--water'));
         pen.text(theirs ? D.rival.name + ', ' + D.rival.k + ' zones' : 'metastate, ' + (hard === ours ? D.zones : 1 + hard.reduce((a, b) => Math.max(a, b), 0)) + ' zones', m.left, 14, { size: 13, weight: 600 });
         const cw = Math.max(1, cell * squeeze * m.k - 0.4), ch = Math.max(1, cell * m.k - 0.4);
         for (let i = 0; i < d; i++) {
-          if (lon[i] < frame.w || lon[i] > frame.e || lat[i] < frame.s || lat[i] > frame.n) continue;
+          if (!known(i) || lon[i] < frame.w || lon[i] > frame.e || lat[i] < frame.s || lat[i] > frame.n) continue;
           const x = m.x(lon[i] - cell / 2), y = m.y(lat[i] + cell / 2);
-          if (!theirs && going) { pen.rect(x, y, cw, ch, ramp(Math.sqrt(going.share[i] / going.most))); continue; }
+          // Cells are squares; places are dots, the busier the larger.
+          const dot = 3 + 9 * Math.sqrt(weight[i] / heaviest), mark = D.cell ? (fill, alpha = 1) => pen.rect(x, y, cw, ch, fill, alpha) : (fill, alpha = 1) => pen.circle(m.x(lon[i]), m.y(lat[i]), dot, alpha < 1 ? mix(css('--water'), fill, alpha) : fill, css('--card'), 0.8);
+          if (!theirs && going) { mark(ramp(Math.sqrt(going.share[i] / going.most))); continue; }
           let alpha = 1, fill = zoneColour(zone[i]);
-          if (!theirs && now.metastate != null) { alpha = hard === ours ? membership(i, now.metastate) : +(zone[i] === now.metastate); fill = colour(now.metastate); pen.rect(x, y, cw, ch, css('--line'), 0.5); }
+          if (!theirs && now.metastate != null) { alpha = hard === ours ? membership(i, now.metastate) : +(zone[i] === now.metastate); fill = colour(now.metastate); if (D.cell) mark(css('--line'), 0.5); }
           else if (!theirs && now.soft && hard === ours) { if (place.has(i)) fill = blend(i); else alpha = 0.15 + 0.85 * (top[i] / 255); }
-          pen.rect(x, y, cw, ch, fill, alpha);
+          mark(fill, alpha);
         }
         if (!theirs && now.state != null) pen.circle(m.x(lon[now.state]), m.y(lat[now.state]), 7, null, css('--ink'), 2.5);
       });
-      if (outside) pen.text(outside + (outside === 1 ? ' far cell' : ' far cells') + ' not drawn', w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') });
+      if (outside) pen.text(outside + (D.cell ? (outside === 1 ? ' far cell' : ' far cells') : outside === 1 ? ' place' : ' places') + ' not drawn', w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') });
     };
     // Cells by their place on a coarse grid, so that a pointer finds its cell at once.
     const grid = new Map(), key = (x, y) => Math.round(x / cell) + ',' + Math.round(y / cell);
-    for (let i = 0; i < d; i++) { const k = key(lon[i], lat[i]); if (!grid.has(k)) grid.set(k, []); grid.get(k).push(i); }
+    for (let i = 0; i < d; i++) { if (!known(i)) continue; const k = key(lon[i], lat[i]); if (!grid.has(k)) grid.set(k, []); grid.get(k).push(i); }
     const nearest = (x, y) => {
       let best = null, least = 2 * cell * cell;
       for (let dx = -1; dx <= 1; dx++) for (let dy = -1; dy <= 1; dy++) for (const i of grid.get(key(x + dx * cell, y + dy * cell)) || []) {
@@ -325,7 +328,7 @@
         return null;
       },
       rows: () => [['label', 'lon', 'lat', 'weight', 'metastate', 'zone'].concat(rival ? ['rival_zone'] : [])].concat(Array.from(shown, (i) => [labelOf(i), lon[i], lat[i], weight[i], home[i] + 1, ours[i] + 1].concat(rival ? [rival[i] + 1] : []))),
-      words: () => `Map of ${d} cells in ${D.zones} zones` + (rival ? `, beside the zones of ${D.rival.name}` : ''),
+      words: () => `Map of ${d} ${D.cell ? 'cells' : 'places'} in ${D.zones} zones` + (rival ? `, beside the zones of ${D.rival.name}` : ''),
     });
   } else {
     const order = Array.from(shown).sort((a, b) => home[a] - home[b] || weight[b] - weight[a]), most = Math.min(order.length, 400);
