@@ -34,7 +34,7 @@ pub use error::{Error, Result};
 pub use figure::{Figure, Series};
 pub use fit_tables::{path_csv, ranks_csv, uncertainty_csv};
 pub use forecast::{
-    CheckRow, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow,
+    BlendRecord, CheckRow, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow,
     StationaryClass, TimescaleRow, write_forecast,
 };
 pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};
@@ -45,7 +45,7 @@ pub use result::{FitResult, LargestMembership, pictures, remake, write};
 pub use summary::{
     BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, KineticsRecord,
     LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
-    StatusWord, Summary, TriedStart, UncertaintyRecord, summary_schema, WhitenedRecord,
+    StatusWord, Summary, TriedStart, UncertaintyRecord, WhitenedRecord, summary_schema,
 };
 pub use tables::{csv_field, number, parse_csv};
 pub use zones::ZoneSet;

@@ -208,7 +208,10 @@ fn load_prices(folder: &Path, summary: &Summary, states: usize) -> Result<Option
     let [rows, columns] = arrays(&path, ["rows", "columns"])?;
     let (rows, columns) = (matrix(&path, rows)?, matrix(&path, columns)?);
     if rows.rows() != states || columns.rows() != states || rows.cols().max(columns.cols()) > states {
-        return Err(damaged(&path, format!("holds directions of {} and {} states; there are {states} states", rows.rows(), columns.rows())));
+        return Err(damaged(
+            &path,
+            format!("holds directions of {} and {} states; there are {states} states", rows.rows(), columns.rows()),
+        ));
     }
     Ok(Some((rows, columns)))
 }

@@ -69,8 +69,11 @@ pub fn check(job: &Job) -> Result<()> {
     job.fit.check()?;
     job.run.check()?;
     if job.whole_path && job.fit.objective == ObjectiveKind::Whitened {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "a path of lambda is about the paper's objective; the whitened one has the lambda that the noise asks for")
-            .remedy("leave out --objective whitened, or take `metastate fit`"));
+        return Err(CliError::bad(
+            "E-CLI-ARGUMENT",
+            "a path of lambda is about the paper's objective; the whitened one has the lambda that the noise asks for",
+        )
+        .remedy("leave out --objective whitened, or take `metastate fit`"));
     }
     if job.whole_path && !job.fit.chooses() {
         return Err(CliError::bad("E-CLI-ARGUMENT", "path solves for many values of lambda; --lambda and --lambda-ratio belong to fit"));
@@ -198,7 +201,7 @@ const TRANSITIONS: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
 /// Refuses counts that no likelihood can be computed of. The penalised problem itself knows shares only, and takes any.
 fn check_total(fit: &FitArgs, chain: &metastate::Chain) -> Result<()> {
     let likelihood = fit.chooses() || fit.refit_kind() == RefitKind::Likelihood;
-    if !likelihood || TRANSITIONS.contains(&chain.transitions()) {
+    if !likelihood || chain.counts().is_none() || TRANSITIONS.contains(&chain.transitions()) {
         return Ok(());
     }
     Err(CliError::bad(

@@ -11,9 +11,9 @@ use metastate::solve::score::Smoothing;
 use metastate::solve::select::Choice;
 use metastate::solve::{Factors, errors};
 use metastate::{Data, Label, Model, Operator};
+use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};
 use metastate_report::page::{KineticsStory, PathPoint, PathStory, StoryMode};
-use metastate_report::WhitenedRecord;
 use metastate_report::{
     ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, KineticsRecord, LeastSquaresRecord, LedgerRecord, LikelihoodRecord,
     RefitRecord, SCHEMA, SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,

@@ -150,9 +150,8 @@ fn no_bound_is_above_what_any_restart_reaches_and_good_points_come_near() {
             before = relaxed.value;
         }
         for i in 0..m {
-            let total: f64 = (0..relaxed.rank())
-                .map(|k| relaxed.a[(i, k)] * (0..n).map(|j| relaxed.b[(j, k)] * instance.measure[j]).sum::<f64>())
-                .sum();
+            let total: f64 =
+                (0..relaxed.rank()).map(|k| relaxed.a[(i, k)] * (0..n).map(|j| relaxed.b[(j, k)] * instance.measure[j]).sum::<f64>()).sum();
             assert!((total - instance.totals[i]).abs() < 1e-9, "row {i}: {total}");
         }
         let odd = stochastic_start(m, n, 3, &mut stream);
@@ -209,7 +208,14 @@ fn prices_are_refused_where_they_mean_nothing() {
     let data = Data::from_counts(&counts, &Estimate::default()).unwrap();
     let given = FitOptions::default().objective(ObjectiveKind::Whitened).lambda(metastate::fit::Lambda::Given(0.1)).unwrap();
     assert!(fit(&data, &given, &mut Silent).unwrap_err().to_string().contains("whitened"));
-    let nothing = Data::from_matrix(metastate::Chain::from_low_rank(Mat::from_fn(3, 1, |_, _| 1.0), Mat::from_fn(3, 1, |_, _| 1.0 / 3.0), metastate::Given::weights(vec![1.0 / 3.0; 3])).unwrap());
+    let nothing = Data::from_matrix(
+        metastate::Chain::from_low_rank(
+            Mat::from_fn(3, 1, |_, _| 1.0),
+            Mat::from_fn(3, 1, |_, _| 1.0 / 3.0),
+            metastate::Given::weights(vec![1.0 / 3.0; 3]),
+        )
+        .unwrap(),
+    );
     assert!(fit(&nothing, &FitOptions::default().objective(ObjectiveKind::Whitened), &mut Silent).is_err());
 }
 

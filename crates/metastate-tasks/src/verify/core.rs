@@ -3,8 +3,8 @@
 use metastate::Operator;
 use metastate::chain::LEAST_PRIOR;
 use metastate::fit::{ABOVE_NOISE, PRICE};
-use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
 use metastate::proof::Effort;
+use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
 use metastate::verify::{Reported, Terms, check_lambda_max, compare, recompute, recompute_whitened};
 use metastate_report::{BoundProof, Summary, number};
 
@@ -29,8 +29,17 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     }
     let (lambda, lambda_max) = settings::lambda(subject.fit, chain, summary.seed)?;
     // A lambda that was chosen is as it was chosen: the choice has checks of its own.
-    let lambda = lambda.or(summary.choice.as_ref().map(|c| c.lambda)).unwrap_or(f64::NAN);
-    checks.same("lambda", summary.lambda, lambda);
+    match lambda.or(summary.choice.as_ref().map(|c| c.lambda)) {
+        Some(lambda) => checks.same("lambda", summary.lambda, lambda),
+        None if subject.data.parts().is_none() && subject.fit.rank.is_some() => {
+            checks.not_checked(
+                "lambda",
+                "as in the file",
+                "searched for until the solution has the rank asked for, which is not done again",
+            );
+        }
+        None => checks.same("lambda", summary.lambda, f64::NAN),
+    }
     let told = summary.lambda_max.unwrap_or(f64::NAN);
     checks.same("lambda_max", told, lambda_max);
     let cannot = |e: metastate::Error| {
@@ -84,14 +93,20 @@ fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>
     checks.same("whitened: prior", told.prior, prior);
     checks.same("whitened: price", told.price, PRICE);
     checks.same("whitened: lambda over the noise", told.lambda_over_noise, ABOVE_NOISE);
-    checks.add("lambda", number(summary.lambda), number(told.lambda_over_noise * told.noise), (summary.lambda - told.lambda_over_noise * told.noise).abs() <= 1e-12 * summary.lambda);
+    checks.add(
+        "lambda",
+        number(summary.lambda),
+        number(told.lambda_over_noise * told.noise),
+        (summary.lambda - told.lambda_over_noise * told.noise).abs() <= 1e-12 * summary.lambda,
+    );
     let terms = Terms { prior: told.prior, price: told.price, rows, columns, lambda: summary.lambda };
     let cannot = |e: metastate::Error| {
         CliError::failed("E-CLI-RESULT", format!("the factors cannot be those of these data: {e}")).at(subject.folder.display().to_string())
     };
     let factors = &subject.result.factors;
     let (found, whiteness) =
-        recompute_whitened(parts.counts(), &terms, &factors.u, &factors.v, subject.result.witness.for_checking(), summary.seed).map_err(cannot)?;
+        recompute_whitened(parts.counts(), &terms, &factors.u, &factors.v, subject.result.witness.for_checking(), summary.seed)
+            .map_err(cannot)?;
     checks.add("directions", "orthonormal", format!("off by {:.1e}", whiteness.defect), whiteness.defect <= 1e-9);
     // Power steps come from below: the noise told may be a little above what they find, and no more below it than rounding.
     let near = told.noise >= whiteness.noise * (1.0 - 1e-6) && told.noise <= whiteness.noise * (1.0 + NOISE_ROOM) + 1e-6;
@@ -104,8 +119,14 @@ fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>
     checks.not_checked("whitened: scores", number(told.held_out), "measured on the folds; fit again to repeat them");
     let far = |claim: Option<f64>, here: f64| claim.is_some_and(|x| (x - here).abs() <= 1e-7 * here + 1e-13);
     if let Some(truth) = truth {
-        let (re, se) = (relative_recovery_error(chain.weights(), factors, truth), relative_sampling_error(chain.weights(), chain.p(), truth));
-        checks.add("rel_re and rel_se", format!("{:?}, {:?}", summary.errors.rel_re, summary.errors.rel_se), format!("{re}, {se}"), far(summary.errors.rel_re, re) && far(summary.errors.rel_se, se));
+        let (re, se) =
+            (relative_recovery_error(chain.weights(), factors, truth), relative_sampling_error(chain.weights(), chain.p(), truth));
+        checks.add(
+            "rel_re and rel_se",
+            format!("{:?}, {:?}", summary.errors.rel_re, summary.errors.rel_se),
+            format!("{re}, {se}"),
+            far(summary.errors.rel_re, re) && far(summary.errors.rel_se, se),
+        );
     }
     let wrong = wrong_proof(summary, chain.p());
     checks.add("bound_proof", summary.bound_proof, wrong.unwrap_or("the word for this matrix"), wrong.is_none());

@@ -116,7 +116,11 @@ mod tests {
         // n = 17, alpha = 2: p_03 = (1 + 2 c_3) / (6 + 2), c_3 = (1 + 2) / (17 + 8).
         let c = 3.0 / 25.0;
         let mut found = 0.0;
-        w.z.row(0).for_each(4, |j, x| if j == 3 { found = x });
+        w.z.row(0).for_each(4, |j, x| {
+            if j == 3 {
+                found = x
+            }
+        });
         assert!((found - (8.0f64 / 23.0).sqrt() * (1.0 + 2.0 * c) / 8.0 / c.sqrt()).abs() < 1e-15);
     }
 

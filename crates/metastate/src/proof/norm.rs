@@ -46,7 +46,8 @@ pub(super) fn clip_and_prove(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Cl
         large(w, effort)?
     };
     // (P8) L^-1 is the inverse of L as far as the bases are orthonormal.
-    let off = w.problem.frame.metric.as_deref().map_or(0.0, |m| [&m.left, &m.right].iter().map(|s| s.defect() / s.delta().powi(2)).sum::<f64>());
+    let off =
+        w.problem.frame.metric.as_deref().map_or(0.0, |m| [&m.left, &m.right].iter().map(|s| s.defect() / s.delta().powi(2)).sum::<f64>());
     let found = (found.0, found.1 * (1.0 + 10.0 * off), found.2);
     found.1.is_finite().then_some(found)
 }

@@ -22,13 +22,21 @@ impl Side {
     /// Directions in the span of the columns pay the share `delta`. The columns must be orthonormal.
     pub fn new(basis: Mat, delta: f64) -> Result<Self> {
         if !(delta > 0.0 && delta <= 1.0) {
-            return Err(Error::Setting { name: "the price of a direction", value: delta.to_string(), allowed: "it must be above 0 and at most 1" });
+            return Err(Error::Setting {
+                name: "the price of a direction",
+                value: delta.to_string(),
+                allowed: "it must be above 0 and at most 1",
+            });
         }
         let gram = thin::gram(&basis);
         let far = |i: usize, j: usize| (gram[(i, j)] - if i == j { 1.0 } else { 0.0 }).abs();
         let worst = (0..gram.rows()).flat_map(|i| (0..gram.cols()).map(move |j| (i, j))).map(|(i, j)| far(i, j)).fold(0.0, f64::max);
         if worst.is_nan() || worst > ORTHONORMAL {
-            return Err(Error::Setting { name: "a basis of directions", value: format!("columns off by {worst:.1e}"), allowed: "they must be orthonormal" });
+            return Err(Error::Setting {
+                name: "a basis of directions",
+                value: format!("columns off by {worst:.1e}"),
+                allowed: "they must be orthonormal",
+            });
         }
         Ok(Side { basis, delta })
     }

@@ -203,7 +203,11 @@ impl<'a> Problem<'a> {
         size("the totals of the rows", p.rows(), frame.totals.len())?;
         size("the measures of the columns", p.cols(), frame.measure.len())?;
         if frame.metric.is_some() && xi.iter().any(|w| *w != 1.0) {
-            return Err(Error::Setting { name: "a weight", value: "a number other than 1".to_owned(), allowed: "with prices of directions all rows must weigh 1" });
+            return Err(Error::Setting {
+                name: "a weight",
+                value: "a number other than 1".to_owned(),
+                allowed: "with prices of directions all rows must weigh 1",
+            });
         }
         Ok(Problem { frame, ..Problem::new(p, xi, lambda)? })
     }

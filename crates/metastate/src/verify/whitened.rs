@@ -135,7 +135,14 @@ fn priced_norms(q: &Mat, price: f64, x: &Mat) -> Vec<f64> {
 }
 
 /// All figures of the solution `(u, v)` of the whitened problem.
-pub fn recompute_whitened(counts: &Csr, terms: &Terms<'_>, u: &Mat, v: &Mat, witness: Witness<'_>, seed: u64) -> Result<(Recomputed, Whiteness)> {
+pub fn recompute_whitened(
+    counts: &Csr,
+    terms: &Terms<'_>,
+    u: &Mat,
+    v: &Mat,
+    witness: Witness<'_>,
+    seed: u64,
+) -> Result<(Recomputed, Whiteness)> {
     check(counts, terms, u, v, &witness)?;
     let white = White::new(counts, terms.prior);
     let (m, n, s) = (u.rows(), v.rows(), u.cols());
@@ -224,7 +231,11 @@ fn check(counts: &Csr, terms: &Terms, u: &Mat, v: &Mat, w: &Witness) -> Result<(
     let (m, n) = (counts.rows(), counts.cols());
     let fine = |x: f64| x > 0.0 && x.is_finite();
     if !fine(terms.lambda) || !fine(terms.prior) || !(fine(terms.price) && terms.price <= 1.0) {
-        return Err(Error::Setting { name: "a term of the whitened problem", value: format!("{}, {}, {}", terms.lambda, terms.prior, terms.price), allowed: "lambda and prior are positive, a price is at most 1" });
+        return Err(Error::Setting {
+            name: "a term of the whitened problem",
+            value: format!("{}, {}, {}", terms.lambda, terms.prior, terms.price),
+            allowed: "lambda and prior are positive, a price is at most 1",
+        });
     }
     if u.cols() == 0 {
         return Err(Error::Empty { what: "U" });
@@ -246,7 +257,14 @@ fn check(counts: &Csr, terms: &Terms, u: &Mat, v: &Mat, w: &Witness) -> Result<(
         check_finite("the witness left", left)?;
         check_finite("the witness right", right)?;
     }
-    for (what, x) in [("U", u), ("V", v), ("the witness a", w.a), ("the witness b", w.b), ("the directions of the rows", terms.rows), ("the directions of the columns", terms.columns)] {
+    for (what, x) in [
+        ("U", u),
+        ("V", v),
+        ("the witness a", w.a),
+        ("the witness b", w.b),
+        ("the directions of the rows", terms.rows),
+        ("the directions of the columns", terms.columns),
+    ] {
         check_finite(what, x)?;
     }
     Ok(())
@@ -264,7 +282,9 @@ impl Dual<'_> {
     fn clip(&self) -> (Mat, Mat) {
         match self.witness.clip {
             None => (Mat::zeros(self.witness.a.rows(), 0), Mat::zeros(self.witness.b.rows(), 0)),
-            Some((left, right, excess)) => (by_rows(left.rows(), left.cols(), |i, out| (0..out.len()).for_each(|k| out[k] = left[(i, k)] * excess[k])), right.clone()),
+            Some((left, right, excess)) => {
+                (by_rows(left.rows(), left.cols(), |i, out| (0..out.len()).for_each(|k| out[k] = left[(i, k)] * excess[k])), right.clone())
+            }
         }
     }
 
@@ -287,8 +307,11 @@ impl Dual<'_> {
     fn rounding(&self, norm2: f64) -> f64 {
         let w = self.witness;
         let measure = dot(&self.white.measure, &self.white.measure).sqrt();
-        let size = dot(w.mu, w.mu).sqrt() * measure + dot(w.a.as_slice(), w.a.as_slice()).sqrt() * dot(w.b.as_slice(), w.b.as_slice()).sqrt() + norm2.sqrt();
-        let prices = (1.0 + self.terms.rows.cols() as f64) * (1.0 + self.terms.columns.cols() as f64) / (self.terms.price * self.terms.price);
+        let size = dot(w.mu, w.mu).sqrt() * measure
+            + dot(w.a.as_slice(), w.a.as_slice()).sqrt() * dot(w.b.as_slice(), w.b.as_slice()).sqrt()
+            + norm2.sqrt();
+        let prices =
+            (1.0 + self.terms.rows.cols() as f64) * (1.0 + self.terms.columns.cols() as f64) / (self.terms.price * self.terms.price);
         let terms = w.a.rows().max(w.b.rows()) + w.a.cols() + 64;
         terms as f64 * f64::EPSILON * prices * size / self.terms.lambda
     }
@@ -328,14 +351,18 @@ impl Dual<'_> {
         let times = |x: &Mat| {
             let y = stretched(self.terms.columns, x, inverse);
             let (zy, all, low) = (self.white.times(&y), column_sums(&y, Some(&self.white.measure)), product(w.a, &cross(w.b, &y, None)));
-            let out = by_rows(w.a.rows(), x.cols(), |i, o| (0..o.len()).for_each(|k| o[k] = (w.mu[i] * all[k] - low[(i, k)] + zy[(i, k)]) / lambda));
+            let out = by_rows(w.a.rows(), x.cols(), |i, o| {
+                (0..o.len()).for_each(|k| o[k] = (w.mu[i] * all[k] - low[(i, k)] + zy[(i, k)]) / lambda)
+            });
             let (out, clip) = (stretched(self.terms.rows, &out, inverse), product(&left, &cross(&right, x, None)));
             by_rows(out.rows(), x.cols(), |i, o| (0..o.len()).for_each(|k| o[k] = out[(i, k)] - clip[(i, k)]))
         };
         let back = |y: &Mat| {
             let x = stretched(self.terms.rows, y, inverse);
             let (zx, all, low) = (self.white.transposed_times(&x), column_sums(&x, Some(w.mu)), product(w.b, &cross(w.a, &x, None)));
-            let out = by_rows(n, y.cols(), |j, o| (0..o.len()).for_each(|k| o[k] = (self.white.measure[j] * all[k] - low[(j, k)] + zx[(j, k)]) / lambda));
+            let out = by_rows(n, y.cols(), |j, o| {
+                (0..o.len()).for_each(|k| o[k] = (self.white.measure[j] * all[k] - low[(j, k)] + zx[(j, k)]) / lambda)
+            });
             let (out, clip) = (stretched(self.terms.columns, &out, inverse), product(&right, &cross(&left, y, None)));
             by_rows(n, y.cols(), |j, o| (0..o.len()).for_each(|k| o[k] = out[(j, k)] - clip[(j, k)]))
         };
