@@ -308,7 +308,7 @@ impl FitArgs {
             (self.as_in_paper, "as-in-paper", "the paper solves its own objective"),
             (self.solver() != SolverKind::Fast, "solver", "the whitened problem is solved by the fast solver"),
             (self.stop() != StopKind::Certificate, "stop", "the whitened problem is solved to a proven gap"),
-            (self.init.is_some(), "init", "the whitened problem is solved from the directions that the likelihood found"),
+            (self.init() != Init::Spectral, "init", "the whitened problem is solved from the directions that the likelihood found"),
             (self.start_rank.is_some(), "start-rank", "the whitened problem is solved at the rank that was chosen or given"),
         ];
         match contradictions.iter().find(|(contradicts, ..)| *contradicts) {

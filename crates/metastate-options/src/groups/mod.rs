@@ -12,7 +12,9 @@ mod values;
 
 pub use common::{Common, CompletionsArgs, DemoArgs, ExplainArgs, ManArgs, ShellKind};
 pub use compare::{AssignArgs, AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
-pub use fit::{ConnectedKind, FitArgs, FitCommand, MAX_RANK, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
+pub use fit::{
+    ConnectedKind, FitArgs, FitCommand, MAX_RANK, ObjectiveKind, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind,
+};
 pub use forecast::{ForecastArgs, ModelKind};
 pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY};
 pub use reproduce::{ReproduceArgs, ReproduceWhat};

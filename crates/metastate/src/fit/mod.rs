@@ -137,11 +137,12 @@ struct Solved {
 fn finish(data: &Data, options: &FitOptions, solved: Solved, observer: &mut dyn FitObserver) -> Result<Model> {
     let Solved { lambda_max, chosen, of_matrix, stated, mut solution } = solved;
     let chain = data.chain();
+    let Solved { lambda_max, chosen, near_of_matrix, mut solution, stated } = solved;
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
     solution.factors.order_by_mass(chain.xi());
 
-    let wanted = match (&of_matrix, options.rank) {
-        (Some(found), Rank::Given(rank)) => Wanted { rank, prior: None, near: Some(found.near.clone()) },
+    let wanted = match (&near_of_matrix, options.rank) {
+        (Some(near), Rank::Given(rank)) => Wanted { rank, prior: None, near: Some(near.clone()) },
         _ => Wanted::new(&solution, chosen.as_ref()),
     };
     let refit = refit::refit(data, options, &solution, wanted, observer)?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::Solved;
 use super::choose::{self, Chosen, MOST_STATES_WITH_ZONES};
 use super::data::Data;
 use super::observe::{FitObserver, Stage, Unfinished};
@@ -69,16 +70,8 @@ pub struct Scores {
     pub behind: (f64, f64),
 }
 
-/// What a whitened fit adds to the recipe.
-pub(super) struct Found {
-    pub chosen: Chosen,
-    pub solution: Solution,
-    pub stated: Stated,
-    pub lambda_max: f64,
-}
-
 /// Chooses, states, solves and proves.
-pub(super) fn fit(data: &Data, options: &FitOptions, unfinished: &mut Unfinished, observer: &mut dyn FitObserver) -> Result<Found> {
+pub(super) fn fit(data: &Data, options: &FitOptions, unfinished: &mut Unfinished, observer: &mut dyn FitObserver) -> Result<Solved> {
     let Some(parts) = data.parts() else {
         let chain = data.chain();
         return Err(Error::NothingToHoldOut { lambda_max: crate::solve::lambda_max(chain.p(), chain.weights(), options.seed)? });
@@ -124,7 +117,7 @@ pub(super) fn fit(data: &Data, options: &FitOptions, unfinished: &mut Unfinished
     let point = LambdaPoint::new(&solution, lambda_max, None, MOST_STATES_WITH_ZONES);
     let (lambda, folds_are, folds) = (solution.lambda, parts.how(), folds.len());
     let chosen = Chosen { choice, lambda, points: vec![point], at: 0, sentence, folds_are, folds, settings: most, near: Some(near) };
-    Ok(Found { chosen, solution, stated, lambda_max })
+    Ok(Solved { lambda_max, chosen: Some(chosen), near_of_matrix: None, solution, stated: Some(stated) })
 }
 
 /// The same recipe on every fold: the scores of the whitened model and of the likelihood behind it.
