@@ -72,9 +72,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
     if options.objective == ObjectiveKind::Whitened {
         let found = whitened::fit(data, options, &mut unfinished, observer)?;
-        let (chosen, stated) = (Some(found.chosen), Some(found.stated));
-        let solved = Solved { lambda_max: found.lambda_max, chosen, of_matrix: None, stated, solution: found.solution };
-        return finish(data, options, solved, observer);
+        return finish(data, options, found, observer);
     }
     observer.stage(Stage::LambdaMax);
     let frame = Arc::new(solve::Frame::plain(chain.p().rows(), chain.p().cols()));
@@ -119,15 +117,16 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     if let Some(chosen) = &mut chosen {
         chosen.solved(&solution, lambda_max);
     }
-    finish(data, options, Solved { lambda_max, chosen, of_matrix, stated: None, solution }, observer)
+    let near_of_matrix = of_matrix.map(|found| found.near);
+    finish(data, options, Solved { lambda_max, chosen, near_of_matrix, solution, stated: None }, observer)
 }
 
 /// The stated problem, solved, and how it was come by.
 struct Solved {
     lambda_max: f64,
     chosen: Option<Chosen>,
-    /// The search for lambda, where the rank of a transition matrix was given.
-    of_matrix: Option<choose::AtRank>,
+    /// The spectral start at the rank given, where lambda was searched for on a transition matrix.
+    near_of_matrix: Option<solve::Factors>,
     /// The whitened problem, where that is the one stated.
     stated: Option<Stated>,
     solution: solve::Solution,
@@ -135,7 +134,6 @@ struct Solved {
 
 /// From a proven solution to the model: the second fit, zones, what moves between them.
 fn finish(data: &Data, options: &FitOptions, solved: Solved, observer: &mut dyn FitObserver) -> Result<Model> {
-    let Solved { lambda_max, chosen, of_matrix, stated, mut solution } = solved;
     let chain = data.chain();
     let Solved { lambda_max, chosen, near_of_matrix, mut solution, stated } = solved;
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
@@ -154,7 +152,7 @@ fn finish(data: &Data, options: &FitOptions, solved: Solved, observer: &mut dyn 
     // With cheaper directions lambda may exceed the lambda_max of equal prices.
     let most = if stated.is_some() { f64::INFINITY } else { lambda_max };
     let mut hints = model::hints(&solution, chosen.as_ref(), most, options);
-    if of_matrix.is_some() {
+    if near_of_matrix.is_some() {
         hints.insert(0, model::rank_of_matrix(&solution, options));
     }
     // Where the time was up before there were intervals, there are none of the kinetics either.
