@@ -15,7 +15,7 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     when(subject.goes_on(), &["kinetics.npz", "latent.csv"]);
     when(!subject.goes_on(), &["destinations.csv"]);
     when(subject.has_cells(), &["zones.geojson", "zones.parquet"]);
-    when(fit.chooses(), &["path.csv", "ranks.csv"]);
+    when(fit.chooses() && subject.data.parts().is_some(), &["path.csv", "ranks.csv"]);
     when(fit.refit_kind() != RefitKind::None, &["refit.npz"]);
     when(fit.bootstrap > 0, &["uncertainty.csv"]);
     names

@@ -1,8 +1,9 @@
 //! What a fit hands out.
 
 use super::choose::Chosen;
-use super::options::{Clusters, FitOptions};
-use super::refit::{Intervals, Refit};
+use super::observe::FitObserver;
+use super::options::{Clusters, FitOptions, RefitKind};
+use super::refit::{Intervals, Refit, Wanted, refit};
 use crate::aggregate::latent::LatentChain;
 use crate::aggregate::{KMeans, Partition, ZoneFlows, kmeans};
 use crate::error::{Error, Result};
@@ -18,6 +19,17 @@ use super::data::Data;
 ///
 /// There may be two sets of factors: the [`solution`](Model::solution) of the penalised problem, which the proof speaks of, and the [`refit`](Model::refit) at the same
 /// rank without the penalty, which predicts better and has no proof. [`factors`](Model::factors) are the ones to show: those of the refit where there is one.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// assert_eq!(model.zones.labels.len(), 4);
+/// assert_eq!(model.memberships().cols(), model.rank());
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Model {
@@ -74,6 +86,12 @@ impl Model {
         self.solution.proof.as_ref()
     }
 
+    /// The same solution refitted in another way, without a new choice: what the recipe would have shown had it been asked for `kind`.
+    pub fn refitted(&self, data: &Data, options: &FitOptions, kind: RefitKind, observer: &mut dyn FitObserver) -> Result<Option<Refit>> {
+        let options = options.clone().refit(kind);
+        refit(data, &options, &self.solution, Wanted::new(&self.solution, self.chosen.as_ref()), observer)
+    }
+
     /// `K = V^T U`, the chain on meta-states, with times and forecasts. Refused where origins and destinations are different sets.
     pub fn latent_chain(&self) -> Result<LatentChain<'_>> {
         self.moves()?;
@@ -103,6 +121,7 @@ impl Model {
 
 /// Distances to the truth, relative to its size, in the norm of the objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Recovery {
     /// Of the penalised solution, relRE.
     pub solution: f64,
@@ -145,4 +164,17 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
         });
     }
     hints
+}
+
+/// What became of the rank that was asked of a transition matrix.
+pub(super) fn rank_of_matrix(solution: &Solution, options: &FitOptions) -> String {
+    let (wanted, found, lambda) = (options.most(), solution.rank(), solution.lambda);
+    let how = match found < wanted {
+        true => format!("lambda {lambda:.4e} gives {found} of them, so only a refit has that many"),
+        false => format!("lambda {lambda:.4e} gives as many"),
+    };
+    let prior = if options.prior.is_some() { "" } else { ", and the refit has no prior" };
+    format!(
+        "{wanted} meta-states: as asked for: {how}. Nothing can be held out of a transition matrix, so nothing says whether another number would be better{prior}."
+    )
 }

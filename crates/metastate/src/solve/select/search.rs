@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Csr;
 use crate::solve::problem::Factors;
 use crate::solve::refit::{LikelihoodSettings, SpectralFits, likelihood_watched, merge_nearest};
-use crate::solve::score::{Model, Score, score};
+use crate::solve::score::{Model, Score, pseudo_counts, score};
 
 /// What a fit may still gain a pass when it is compared, in units of `d / n`: one meta-state too many is behind by about `d / n` a transition, so a fit is
 /// ready when what it still gains is little beside that. With few transitions that is soon, with very many only after hundreds of passes.
@@ -275,7 +275,7 @@ impl<'a> RankSearch<'a> {
     /// The empirical P at its best: the rival gets its own smoothing chosen, too. Pseudo-counts a state and scores.
     pub fn best_empirical(&mut self) -> Result<(f64, HeldOut)> {
         let mut best: Option<(f64, HeldOut)> = None;
-        for pseudo in (-2..=10).map(|k| 10f64.powf(0.5 * f64::from(k))) {
+        for pseudo in pseudo_counts() {
             let held_out = self.baseline(Model::Empirical { pseudo })?;
             if best.as_ref().is_none_or(|(_, b)| held_out.log_likelihood() > b.log_likelihood()) {
                 best = Some((pseudo, held_out));
