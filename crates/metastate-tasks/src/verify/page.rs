@@ -78,7 +78,7 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
         true => wrong_heat(subject, &page["heat"])?,
         false => demand(page["heat"].is_null(), "heat: there is none")?,
     }
-    if subject.fit.bootstrap == 0 {
+    if subject.draws() == 0 {
         demand(page["timescale_intervals"].as_array().is_none_or(Vec::is_empty), "timescale_intervals: there are no draws")?;
     }
     let story = &page["path"];

@@ -19,6 +19,8 @@ pub struct Subject<'a> {
     pub fit: &'a FitArgs,
     /// The data, read and counted anew.
     pub data: &'a data::Dataset,
+    /// Whether the command had a time limit, which may have ended the refit before it was at rest, or the draws.
+    pub limited: bool,
     /// Labels of the states.
     pub labels: Vec<String>,
     /// Labels of the destinations: the same, or those of the other set.
@@ -27,7 +29,13 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// `None`, with the reason, when U and V are not of the size of these data: nothing else makes sense then.
-    pub fn new(folder: &'a Path, result: &'a SavedResult, fit: &'a FitArgs, data: &'a data::Dataset) -> Result<Self, String> {
+    pub fn new(
+        folder: &'a Path,
+        result: &'a SavedResult,
+        fit: &'a FitArgs,
+        data: &'a data::Dataset,
+        limited: bool,
+    ) -> Result<Self, String> {
         let (d, n) = (data.chain().states(), data.chain().p().cols());
         for (name, x) in [("factors.npz", Some(&result.factors)), ("refit.npz", result.refit.as_ref())] {
             if let Some(Factors { u, v }) = x.filter(|x| (x.u.rows(), x.v.rows(), x.v.cols()) != (d, n, x.u.cols()) || x.u.cols() == 0) {
@@ -39,7 +47,12 @@ impl<'a> Subject<'a> {
         }
         let labels = data.chain().index().labels().map(|l| l.to_string()).collect();
         let destinations = data.chain().destinations().labels().map(|l| l.to_string()).collect();
-        Ok(Subject { folder, result, fit, data, labels, destinations })
+        Ok(Subject { folder, result, fit, data, limited, labels, destinations })
+    }
+
+    /// Draws that the result must rest on: those asked for. Where the time was up there are all or none.
+    pub fn draws(&self) -> usize {
+        if self.limited && self.result.summary.uncertainty.is_none() { 0 } else { self.fit.bootstrap }
     }
 
     /// What the tables speak of: the refit where one was asked for. A file that should not be there speaks for nobody.
