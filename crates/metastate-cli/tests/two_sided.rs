@@ -10,13 +10,13 @@ use serde_json::Value;
 /// Homes go to work in one of three districts; towns are named alike on both sides, `h0` is never a destination and `w59` never an origin.
 fn commuters() -> String {
     let mut out = String::from("home,work,people\n");
-    for i in 0..40 {
-        for j in 0..60 {
+    for i in 0..40usize {
+        for j in 0..60usize {
             let near = if i % 3 == j % 3 { 30 } else { 1 };
             let noise = (i * 7919 + j * 104_729 + i * j * 31) % 11;
             if (i + 2 * j) % 4 != 0 || near > 1 {
                 // Every tenth town is on both sides; as an origin it is one state, as a destination another.
-                let work = if j % 10 == 0 && j < 40 { format!("h{j}") } else { format!("w{j}") };
+                let work = if j < 40 && usize::is_multiple_of(j, 10) { format!("h{j}") } else { format!("w{j}") };
                 writeln!(out, "h{i},{work},{}", near + noise / 3).unwrap();
             }
         }
@@ -54,7 +54,7 @@ fn two_sets_are_fitted_written_shown_and_verified() {
     }
     // The districts come back: destinations of one third share their meta-state.
     let district = |j: usize| {
-        let name = if j % 10 == 0 && j < 40 { format!("h{j}") } else { format!("w{j}") };
+        let name = if j < 40 && usize::is_multiple_of(j, 10) { format!("h{j}") } else { format!("w{j}") };
         rows.iter().find(|r| r[0] == name).map(|r| r[2].to_owned()).unwrap()
     };
     assert!((0..60).all(|j| district(j) == district(j % 3)), "{table}");

@@ -231,7 +231,7 @@
   if (S.refit) document.getElementById('verdict').after(el('p', { class: 'note', id: 'refit', text: 'All figures show the refit by ' + (S.refit.kind === 'likelihood' ? `likelihood (a prior of ${fixed(S.refit.prior, 3)} transitions a state)` : 'least squares') + (S.refit.rank === S.rank ? '. The proof above speaks of the penalised solution, in factors.npz.' : ` with the ${S.refit.rank} meta-states that held-out data ask for. The proof above speaks of the penalised solution, in factors.npz, which has ${S.rank}.`) }));
   if (S.choice && S.choice.verdict) document.getElementById('facts').before(el('p', { class: 'note', id: 'prediction', text: 'Verdict: ' + S.choice.verdict + '.' }));
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
-  document.getElementById('facts').append(fact(count(d), 'states'), fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
+  document.getElementById('facts').append(fact(count(d), S.destinations ? 'origins' : 'states'), S.destinations ? fact(count(S.destinations), 'destinations') : '', fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
     fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), S.refit ? `proven gap of the penalised solution (${S.rank} meta-states)` : 'certified gap'), ...(S.errors.explained_gap == null ? [] : [fact(percent(S.errors.explained_gap), 'explained gap: of what the meta-states explain over one')]), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
   const chips = document.getElementById('chips');
   D.metastates.forEach((m, j) => {
