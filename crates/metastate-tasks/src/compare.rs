@@ -142,7 +142,7 @@ pub fn run_on(
     };
     let settings = RivalSettings { lambda, ..base };
     let folds = parts.folds(compare.folds, seed)?;
-    let trainings: Vec<Training> = (0..folds.len()).map(|f| Ok(Training::new(folds.training(f)?, power)?)).collect::<Result<_>>()?;
+    let trainings: Vec<Training> = (0..folds.len()).map(|f| Ok(Training::new(folds.training(f), power)?)).collect::<Result<_>>()?;
     let hard = match compare.hard {
         HardKind::Kmeans => Hard::KMeans,
         HardKind::Membership => Hard::Membership,
@@ -292,7 +292,7 @@ fn row_scores(row: &mut Row, method: Method, folds: &Folds, parts: &[Training], 
             continue;
         }
         let fitted = rivals::fit(method, training, settings)?;
-        let found = score(fitted.score_model(), training.observed().counts(), folds.held_out(f), Smoothing { share: smoothing })?;
+        let found = score(fitted.score_model(), training.observed().counts(), &folds.held_out(f), Smoothing { share: smoothing })?;
         likelihoods.push(found.log_likelihood);
         errors.push(found.squared_error);
     }

@@ -26,10 +26,10 @@ fn settings(training: &Training) -> RivalSettings {
 fn every_rival_recovers_an_easy_city_and_beats_one_law_for_all() {
     let (counts, zone) = easy_city(300_000);
     let folds = Folds::of_trips(counts.csr(), 3, 1).unwrap();
-    let training = Training::new(folds.training(0).unwrap(), WeightPower::One).unwrap();
+    let training = Training::new(folds.training(0), WeightPower::One).unwrap();
     let settings = settings(&training);
     let held_out =
-        |fitted: &Fitted| score(fitted.score_model(), training.observed().counts(), folds.held_out(0), Smoothing::default()).unwrap();
+        |fitted: &Fitted| score(fitted.score_model(), training.observed().counts(), &folds.held_out(0), Smoothing::default()).unwrap();
     let floor = held_out(&fit(Method::RankOne, &training, &settings).unwrap());
     for method in Method::ALL {
         let fitted = fit(method, &training, &settings).unwrap();

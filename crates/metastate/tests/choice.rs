@@ -233,7 +233,7 @@ fn the_bootstrap_knows_what_is_sure() {
     assert_eq!(found, again);
     // Blocks: the same counts in six parts.
     let parts = Folds::of_trips(&counts, 6, 3).unwrap();
-    let blocks: Vec<Csr> = (0..6).map(|f| parts.held_out(f).clone()).collect();
+    let blocks: Vec<Csr> = (0..6).map(|f| parts.held_out(f)).collect();
     let by_blocks = bootstrap(Resample::Blocks(&blocks), &reference, &settings, || {}).unwrap();
     assert!(by_blocks.stability.iter().all(|s| *s > 0.7), "{:?}", by_blocks.stability);
     assert!(inside(&reference.u, &by_blocks.lower, &by_blocks.upper));

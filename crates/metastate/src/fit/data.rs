@@ -162,7 +162,7 @@ impl Parts {
         // So few blocks that none can be held out of the rest: its transitions are dealt one by one.
         match left.len() >= INNER_FOLDS {
             true => Folds::of_blocks(&left, INNER_FOLDS),
-            false => Folds::of_trips(&self.folds(k, seed)?.training(0)?, INNER_FOLDS, seed),
+            false => Folds::of_trips(&self.folds(k, seed)?.training(0), INNER_FOLDS, seed),
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod assignment;
 mod csr;
+mod logarithm;
 mod mat;
 mod operator;
 pub mod simplex;
@@ -11,6 +12,7 @@ pub mod thin;
 mod wide;
 
 pub use csr::Csr;
+pub(crate) use logarithm::ln;
 pub use mat::Mat;
 pub use operator::{DenseOperator, LowRankOperator, Operator, Row, SparseOperator};
 pub(crate) use wide::{multiply_add, wide};

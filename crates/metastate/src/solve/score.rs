@@ -6,7 +6,7 @@
 use super::problem::Factors;
 use super::refit::marginal_law;
 use crate::error::{Error, Result};
-use crate::linalg::{Csr, thin};
+use crate::linalg::{Csr, ln, thin, wide};
 
 /// The share of the marginal law that is mixed into every model before its likelihood is taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,11 +102,12 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
                 }
             };
             let (mut cross, mut own) = (0.0, 0.0);
-            for ((&j, &n), &p) in columns.iter().zip(counts).zip(&p) {
-                log += n * ((1.0 - e) * p + e * marginal[j as usize]).ln();
+            for (&n, &p) in counts.iter().zip(&p) {
                 cross += n / departures * p;
                 own += (n / departures) * (n / departures);
             }
+            p.iter_mut().zip(columns).for_each(|(p, &j)| *p = (1.0 - e) * *p + e * marginal[j as usize]);
+            log += sum_of_logarithms(counts, &p);
             let weight = (departures / total) * (departures / total);
             error += weight * (own - 2.0 * cross + own_norm2);
             norm += weight * own;
@@ -119,6 +120,22 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
     Ok(Score { log_likelihood: log / total, squared_error: error / norm, transitions: total })
 }
 
+wide! {
+    /// `sum n ln p`.
+    fn sum_of_logarithms<'w, S, _simd>(n: &'w [f64], p: &'w [f64]) -> f64 {
+        // Four sums, so that an addition need not wait for the one before.
+        let mut sums = [0.0; 4];
+        let (mut ns, mut ps) = (n.chunks_exact(4), p.chunks_exact(4));
+        for (n, p) in (&mut ns).zip(&mut ps) {
+            for k in 0..4 {
+                sums[k] += n[k] * ln::<S>(p[k].max(f64::MIN_POSITIVE));
+            }
+        }
+        let rest: f64 = ns.remainder().iter().zip(ps.remainder()).map(|(n, p)| n * ln::<S>(p.max(f64::MIN_POSITIVE))).sum();
+        (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    }
+}
+
 /// `(n_ij + c m_j) / (n_i + c)` at the columns named; the squared length of the whole row.
 fn empirical_row(training: &Csr, i: usize, c: f64, marginal: &[f64], marginal_norm2: f64, wanted: &[u32], p: &mut Vec<f64>) -> f64 {
     let (columns, counts) = training.row(i);
@@ -127,8 +144,13 @@ fn empirical_row(training: &Csr, i: usize, c: f64, marginal: &[f64], marginal_no
         p.extend(wanted.iter().map(|&j| marginal[j as usize]));
         return marginal_norm2;
     }
+    // Both lists ascend.
+    let mut at = 0;
     p.extend(wanted.iter().map(|&j| {
-        let seen = columns.binary_search(&j).map_or(0.0, |k| counts[k]);
+        while columns.get(at).is_some_and(|&k| k < j) {
+            at += 1;
+        }
+        let seen = if columns.get(at) == Some(&j) { counts[at] } else { 0.0 };
         (seen + c * marginal[j as usize]) / (n + c)
     }));
     let (mut squares, mut cross) = (0.0, 0.0);

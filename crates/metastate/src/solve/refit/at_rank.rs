@@ -41,6 +41,8 @@ pub struct SpectralFits {
     seed: u64,
     /// The last bases that were made, each with the highest rank that it serves.
     bases: Mutex<Vec<(usize, Arc<Relaxation>)>>,
+    /// What the last start was merged from, with the start's rank.
+    above: Mutex<Option<(usize, Factors)>>,
 }
 
 impl SpectralFits {
@@ -51,7 +53,7 @@ impl SpectralFits {
 
     /// The same from counts that are there by rows and by columns already.
     pub(crate) fn of_observed(observed: Observed, seed: u64) -> Self {
-        SpectralFits { weights: weights(&observed), observed, seed, bases: Mutex::default() }
+        SpectralFits { weights: weights(&observed), observed, seed, bases: Mutex::default(), above: Mutex::default() }
     }
 
     /// The counts.
@@ -104,16 +106,45 @@ impl SpectralFits {
 
     /// The start of the likelihood: least squares with a few meta-states too many, not to the end, then mergers.
     pub fn near(&self, rank: usize) -> Result<Factors> {
+        Ok(self.near_and_above(rank)?.0)
+    }
+
+    /// The same before the last merger: a start of one meta-state more.
+    pub(crate) fn above(&self, rank: usize) -> Result<Factors> {
+        let known = self.above.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            Some((of, x)) if of == rank => Ok(x),
+            _ => Ok(self.near_and_above(rank)?.1),
+        }
+    }
+
+    fn near_and_above(&self, rank: usize) -> Result<(Factors, Factors)> {
         if rank <= 1 {
-            return self.start(rank);
+            return Ok((self.start(rank)?, self.start(rank + 1)?));
         }
         // The basis of the rank carries a few directions more than its rank.
-        let mut x = self.least_squares_from(&self.cut(rank + SPARE, rank)?, NEAR.0, NEAR.1)?.factors;
+        let (tolerance, sweeps) = NEAR;
+        let sweeps = std::env::var("M_SWEEPS").ok().and_then(|s| s.parse().ok()).unwrap_or(sweeps);
+        let between = LikelihoodSettings {
+            max_passes: std::env::var("M_BETWEEN").ok().and_then(|s| s.parse().ok()).unwrap_or(BETWEEN_MERGERS.max_passes),
+            ..BETWEEN_MERGERS
+        };
+        let t = std::time::Instant::now();
+        let lsq = self.least_squares_from(&self.cut(rank + SPARE, rank)?, tolerance, sweeps)?;
+        if std::env::var("M_TELL").is_ok() {
+            eprintln!("lsq {} sweeps {:.3}", lsq.sweeps, t.elapsed().as_secs_f64());
+        }
+        let mut x = lsq.factors;
+        let mut above = x.clone();
         while x.rank() > rank {
-            x = likelihood(&self.observed, &x, &BETWEEN_MERGERS)?.factors;
+            x = likelihood(&self.observed, &x, &between)?.factors;
+            if x.rank() == rank + 1 {
+                above = x.clone();
+            }
             merge_nearest(&mut x, self.observed.departure_shares());
         }
-        Ok(x)
+        *self.above.lock().unwrap_or_else(PoisonError::into_inner) = Some((rank, above.clone()));
+        Ok((x, above))
     }
 
     /// The likelihood from there.
