@@ -17,11 +17,11 @@ use crate::solve::start;
 /// A state without departures gets this share of the smallest weight: its row is not known.
 const UNKNOWN_ROW: f64 = 1e-3;
 /// Relative decrease and sweeps at which the least squares before the likelihood end: they only bring it near.
-const NEAR: (f64, usize) = (1e-3, 40);
+const NEAR: (f64, usize) = (1e-3, 10);
 /// Meta-states more than wanted at the start of the likelihood.
 const SPARE: usize = 3;
 /// Passes of the likelihood before each merger, and their prior.
-const BETWEEN_MERGERS: LikelihoodSettings = LikelihoodSettings { prior: 3.0, max_passes: 6, tolerance: 1e-7, accelerate: true };
+const BETWEEN_MERGERS: LikelihoodSettings = LikelihoodSettings { prior: 3.0, max_passes: 3, tolerance: 1e-7, accelerate: true };
 
 /// Bases are made for so many ranks at a time,
 const RANKS_A_BASIS: usize = 8;
@@ -106,7 +106,7 @@ impl SpectralFits {
 
     /// The start of the likelihood: least squares with a few meta-states too many, not to the end, then mergers.
     pub fn near(&self, rank: usize) -> Result<Factors> {
-        Ok(self.near_and_above(rank)?.0)
+        if rank <= 1 { self.start(rank) } else { Ok(self.near_and_above(rank)?.0) }
     }
 
     /// The same before the last merger: a start of one meta-state more.
@@ -114,30 +114,17 @@ impl SpectralFits {
         let known = self.above.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
             Some((of, x)) if of == rank => Ok(x),
+            _ if rank <= 1 => self.start(rank + 1),
             _ => Ok(self.near_and_above(rank)?.1),
         }
     }
 
     fn near_and_above(&self, rank: usize) -> Result<(Factors, Factors)> {
-        if rank <= 1 {
-            return Ok((self.start(rank)?, self.start(rank + 1)?));
-        }
         // The basis of the rank carries a few directions more than its rank.
-        let (tolerance, sweeps) = NEAR;
-        let sweeps = std::env::var("M_SWEEPS").ok().and_then(|s| s.parse().ok()).unwrap_or(sweeps);
-        let between = LikelihoodSettings {
-            max_passes: std::env::var("M_BETWEEN").ok().and_then(|s| s.parse().ok()).unwrap_or(BETWEEN_MERGERS.max_passes),
-            ..BETWEEN_MERGERS
-        };
-        let t = std::time::Instant::now();
-        let lsq = self.least_squares_from(&self.cut(rank + SPARE, rank)?, tolerance, sweeps)?;
-        if std::env::var("M_TELL").is_ok() {
-            eprintln!("lsq {} sweeps {:.3}", lsq.sweeps, t.elapsed().as_secs_f64());
-        }
-        let mut x = lsq.factors;
+        let mut x = self.least_squares_from(&self.cut(rank + SPARE, rank)?, NEAR.0, NEAR.1)?.factors;
         let mut above = x.clone();
         while x.rank() > rank {
-            x = likelihood(&self.observed, &x, &between)?.factors;
+            x = likelihood(&self.observed, &x, &BETWEEN_MERGERS)?.factors;
             if x.rank() == rank + 1 {
                 above = x.clone();
             }

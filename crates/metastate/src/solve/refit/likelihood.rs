@@ -11,14 +11,14 @@
 //!
 //! `L(U, V) = sum n_ij ln p_ij + c sum_ik a_k ln u_ik + c d sum_jk a_k m_j ln v_jk`.
 //!
-//! Passes are extrapolated (`anderson`). An extrapolated point is kept only if L there is no lower than at the last point that was measured; else the plain
-//! one is taken, so L never falls. A pass costs `O(nnz s)`, allocates nothing, and gives the same bits for any number of threads.
+//! Passes are extrapolated in pairs (SQUAREM, Varadhan and Roland 2008). An extrapolated point is kept only if L there is no lower
+//! than at the last plain point that was measured, so L never falls. A pass costs `O(nnz s)`, allocates nothing, and gives the same
+//! bits for any number of threads.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::anderson::Anderson;
 use super::kernel::{Padded, gather};
 use super::observed::Observed;
 use crate::error::{Error, Result};
@@ -28,6 +28,10 @@ use crate::solve::problem::Factors;
 
 /// Share of the start that is replaced by `a` and `m`: a zero would stay zero for ever.
 const LIFT: f64 = 1e-3;
+/// An extrapolated entry keeps at least this share of the plain one, for the same reason.
+const KEEP: f64 = 0.05;
+/// Factor between the longest extrapolations that are tried.
+const LONGER: f64 = 4.0;
 
 /// Choices of the likelihood refit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +40,7 @@ pub struct LikelihoodSettings {
     pub prior: f64,
     /// Passes at most.
     pub max_passes: usize,
-    /// It ends when each of two passes in a row gains less than this in L a transition.
+    /// It ends when two plain passes gain less than this in L a transition.
     pub tolerance: f64,
     /// Extrapolate between passes.
     pub accelerate: bool,
@@ -79,39 +83,63 @@ pub fn likelihood_watched(
 ) -> Result<Likelihood> {
     check(observed, start, settings)?;
     let mut pass = Pass::new(observed, start, settings.prior);
-    let mut anderson = Anderson::new(&observed.share, observed.by_row.nonzeros());
     let mut now = pass.lifted(start);
-    let mut image = now.clone();
+    let (mut first, mut second) = (now.clone(), now.clone());
     let mut history: Vec<f64> = Vec::new();
-    let (mut passes, mut converged) = (0, false);
-    // Whether `now` was extrapolated; `plain` then holds the point to go back to.
-    let (mut extrapolated, mut plain) = (false, now.clone());
+    let (mut passes, mut converged, mut longest) = (0, false, 1.0);
+    // Whether `now` was extrapolated; `second` then holds the plain point to go back to.
+    let mut extrapolated = false;
     while passes < settings.max_passes {
-        image.copy_from(&now);
-        let value = pass.run(&mut image);
+        // first = the point where this pair of passes begins.
+        first.copy_from(&now);
+        let value = pass.run(&mut now);
         passes += 1;
         if extrapolated && history.last().is_some_and(|last| value < *last) {
-            now.copy_from(&plain);
-            anderson.forget();
+            now.copy_from(&second);
+            longest = (longest / LONGER).max(1.0);
             extrapolated = false;
             continue;
         }
+        if extrapolated {
+            longest *= LONGER;
+        }
+        extrapolated = false;
         history.push(value);
-        plain.copy_from(&image);
-        let goes_on = watch(passes, value);
-        converged = goes_on && gained_little(&history, settings.tolerance);
-        if converged || !goes_on {
+        if !watch(passes, value) {
             break;
         }
-        extrapolated = settings.accelerate && anderson.extrapolate(&mut now, &image);
-        match extrapolated {
-            true => pass.normalise(&mut now),
-            false => now.copy_from(&image),
+        if !settings.accelerate {
+            if gained_little(&history, 1, settings.tolerance) {
+                converged = true;
+                break;
+            }
+            continue;
+        }
+        if passes >= settings.max_passes {
+            break;
+        }
+        second.copy_from(&now);
+        let value = pass.run(&mut second);
+        passes += 1;
+        history.push(value);
+        if !watch(passes, value) {
+            now.copy_from(&second);
+            break;
+        }
+        if gained_little(&history, 1, settings.tolerance) {
+            now.copy_from(&second);
+            converged = true;
+            break;
+        }
+        // now = first passed once, second = passed twice; `now` becomes the extrapolated point.
+        extrapolated = pass.extrapolate(&first, &mut now, &second, longest);
+        if !extrapolated {
+            now.copy_from(&second);
         }
     }
-    // `now` is the start, or was never measured; the image of the last point that was is no worse than that point.
-    if passes > 0 {
-        now.copy_from(&plain);
+    if extrapolated {
+        // Never measured: the plain point is the safe one.
+        now.copy_from(&second);
     }
     let (log_likelihood, prior) = pass.value(&now);
     let penalised = (log_likelihood + prior) / observed.total;
@@ -120,10 +148,9 @@ pub fn likelihood_watched(
     Ok(Likelihood { factors, log_likelihood: log_likelihood / observed.total, penalised, passes, converged, history })
 }
 
-/// Two points in a row that gained little: one may be bad luck of the extrapolation.
-fn gained_little(history: &[f64], tolerance: f64) -> bool {
+fn gained_little(history: &[f64], back: usize, tolerance: f64) -> bool {
     let n = history.len();
-    n > 2 && history[n - 1] - history[n - 2] < tolerance && history[n - 2] - history[n - 3] < tolerance
+    n > back && history[n - 1] - history[n - 1 - back] < tolerance
 }
 
 fn check(observed: &Observed, start: &Factors, settings: &LikelihoodSettings) -> Result<()> {
@@ -161,13 +188,13 @@ pub(super) fn prior_mass(observed: &Observed, start: &Factors) -> Vec<f64> {
 
 /// U and V, padded.
 #[derive(Debug, Clone)]
-pub(super) struct Point {
-    pub u: Padded,
-    pub v: Padded,
+struct Point {
+    u: Padded,
+    v: Padded,
 }
 
 impl Point {
-    pub fn copy_from(&mut self, other: &Point) {
+    fn copy_from(&mut self, other: &Point) {
         self.u.data.copy_from_slice(&other.u.data);
         self.v.data.copy_from_slice(&other.v.data);
     }
@@ -227,13 +254,6 @@ impl<'a> Pass<'a> {
         });
     }
 
-    /// Rows of U and columns of V sum to one.
-    fn normalise(&mut self, x: &mut Point) {
-        self.normalise_rows(&mut x.u);
-        sum_columns(&x.v, &mut self.block_sums, &mut self.sums);
-        divide_columns(&mut x.v, &self.sums);
-    }
-
     /// One pass in place; L / n where it began.
     fn run(&mut self, x: &mut Point) -> f64 {
         self.update_u(x);
@@ -263,6 +283,55 @@ impl<'a> Pass<'a> {
     fn value(&self, x: &Point) -> (f64, f64) {
         let part = |rows| value_of_rows(rows, x, self.observed, &self.mass, self.prior);
         thin::sum_blocks(self.observed.states(), 64 * x.u.width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1)).unwrap_or((0.0, 0.0))
+    }
+
+    /// `x0 - 2 alpha r + alpha^2 w` with `r = x1 - x0`, `w = (x2 - x1) - r`, `alpha = -|r| / |w|`, made feasible, into `x1`. False when
+    /// there is nothing to extrapolate.
+    fn extrapolate(&mut self, x0: &Point, x1: &mut Point, x2: &Point, longest: f64) -> bool {
+        let lengths = |a: &Padded, b: &Padded, c: &Padded, weight: &(dyn Fn(usize) -> f64 + Sync)| {
+            let width = a.width;
+            let part = |range: std::ops::Range<usize>| {
+                let (mut r2, mut w2, mut size2) = (0.0, 0.0, 0.0);
+                for i in range {
+                    let (mut row_r, mut row_w, mut row_size) = (0.0, 0.0, 0.0);
+                    for k in i * width..(i + 1) * width {
+                        let r = b.data[k] - a.data[k];
+                        let w = c.data[k] - b.data[k] - r;
+                        row_r += r * r;
+                        row_w += w * w;
+                        row_size += c.data[k] * c.data[k];
+                    }
+                    let scale = weight(i);
+                    (r2, w2, size2) = (r2 + scale * row_r, w2 + scale * row_w, size2 + scale * row_size);
+                }
+                (r2, w2, size2)
+            };
+            thin::sum_blocks(a.data.len() / width, 8 * width, part, |x, y| *x = (x.0 + y.0, x.1 + y.1, x.2 + y.2))
+                .unwrap_or((0.0, 0.0, 1.0))
+        };
+        // Both blocks in their own units, rows of U by how much of the data they carry.
+        let on_u = lengths(&x0.u, &x1.u, &x2.u, &|i| self.observed.share[i]);
+        let on_v = lengths(&x0.v, &x1.v, &x2.v, &|_| 1.0);
+        let r2 = on_u.0 / on_u.2 + on_v.0 / on_v.2;
+        let w2 = on_u.1 / on_u.2 + on_v.1 / on_v.2;
+        let alpha = (r2 / w2).sqrt().min(longest.max(1.0) * LONGER);
+        if !(alpha > 1.0 && alpha.is_finite()) {
+            return false;
+        }
+        for (a, b, c) in [(&x0.u, &mut x1.u, &x2.u), (&x0.v, &mut x1.v, &x2.v)] {
+            let chunk = BLOCK * a.width;
+            b.data.par_chunks_mut(chunk).zip(a.data.par_chunks(chunk)).zip(c.data.par_chunks(chunk)).for_each(|((b, a), c)| {
+                for ((b, a), c) in b.iter_mut().zip(a).zip(c) {
+                    let r = *b - a;
+                    let w = c - *b - r;
+                    *b = (a + 2.0 * alpha * r + alpha * alpha * w).max(KEEP * c);
+                }
+            });
+        }
+        self.normalise_rows(&mut x1.u);
+        sum_columns(&x1.v, &mut self.block_sums, &mut self.sums);
+        divide_columns(&mut x1.v, &self.sums);
+        true
     }
 }
 

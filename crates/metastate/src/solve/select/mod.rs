@@ -292,30 +292,32 @@ fn middle(a: usize, b: usize) -> Option<usize> {
     (b - a > 1 && (b - a) as f64 > CLOSE * b as f64).then_some(a + (b - a) / 2)
 }
 
-/// With care: the centre and its neighbours, then further down while the lowest is the one that would be chosen, and further up while the highest is the best. A rank that is clearly behind
-/// the best so far after the first folds is out.
+/// With care: the centre, then the rank below the one that would be chosen and the rank above the best, until both are known; upwards in longer and longer strides as long as the highest is
+/// the best. A rank that is clearly behind the best so far after the first folds is out.
 fn around(search: &mut RankSearch, centre: usize, prior: f64, max_rank: usize) -> Found<Vec<Attempt>> {
     let mut tried = vec![search.careful(centre, prior, Origin::Spectral, None)?];
-    if centre > 1 {
-        let rival = tried[0].clone();
-        tried.insert(0, search.careful(centre - 1, prior, Origin::Merged, Some(&rival))?);
-    }
-    if centre < max_rank {
-        let rival = tried[tried.len() - 1].clone();
-        tried.push(search.careful(centre + 1, prior, Origin::Spare, Some(&rival))?);
-    }
+    let mut stride = 1;
     loop {
         let careful: Vec<Attempt> = tried.iter().filter(|a| !a.first_look).cloned().collect();
-        let (lowest, highest) = (tried[0].rank, tried[tried.len() - 1].rank);
+        let known = |rank: usize| tried.iter().any(|a| a.rank == rank);
+        let highest = tried[tried.len() - 1].rank;
         let chosen = first_within_one_error(&careful).map_or(centre, |a| a.rank);
         let rival = best(&careful);
-        if chosen == lowest && lowest > 1 {
-            tried.insert(0, search.careful(lowest - 1, prior, Origin::Merged, rival)?);
-        } else if rival.is_some_and(|b| b.rank == highest) && highest < max_rank {
-            tried.push(search.careful(highest + 1, prior, Origin::Spectral, rival)?);
+        let top = rival.map_or(centre, |a| a.rank);
+        let (next, origin) = if chosen > 1 && !known(chosen - 1) && (top < highest || tried.len() == 1 || top == max_rank) {
+            (chosen - 1, Origin::Merged)
+        } else if top == highest && highest < max_rank {
+            let next = (highest + stride).min(max_rank);
+            stride *= 2;
+            (next, if next == centre + 1 { Origin::Spare } else { Origin::Spectral })
+        } else if top < max_rank && !known(top + 1) {
+            (top + 1, Origin::Spectral)
         } else {
             return Ok(tried);
-        }
+        };
+        let attempt = search.careful(next, prior, origin, rival)?;
+        let at = tried.partition_point(|a| a.rank < next);
+        tried.insert(at, attempt);
     }
 }
 

@@ -15,9 +15,9 @@ use crate::solve::problem::Factors;
 use crate::solve::refit::{LikelihoodSettings, SpectralFits, likelihood, merge_nearest};
 use crate::solve::score::{Model, Score, score};
 
-/// A fit is ready when two passes in a row gain less than this, in units of `d / n`: one meta-state too many is behind by about `d / n` a transition, so what is then left to gain is
+/// A fit is ready when a plain pass gains less than this, in units of `d / n`: one meta-state too many is behind by about `d / n` a transition, so what is then left to gain is
 /// little beside that. With few transitions that is soon, with very many only after many passes.
-const NEGLIGIBLE: f64 = 1e-2;
+const NEGLIGIBLE: f64 = 3e-3;
 /// How much longer than asked for a fit may take to get there.
 const LONGEST: usize = 10;
 /// How much sooner than asked for a first look ends.
