@@ -1,5 +1,8 @@
 //! The fits behind a choice: each rank and prior is fitted on folds held out in turn, once. What was tried is kept, so that a search that was
 //! cut off goes on from there; fits that later ones start from are made again then, to the same bits.
+//!
+//! A fit on a fold starts from that fold's own training part, or from another fit on it, never from a fit on the whole data or on another fold: those have seen what is held out here, and a
+//! climb that ends before its maximum would carry some of it into the score.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +20,7 @@ use crate::solve::score::{Model, Score, score};
 
 /// A fit is ready when a plain pass gains less than this, in units of `d / n`: one meta-state too many is behind by about `d / n` a transition, so what is then left to gain is
 /// little beside that. With few transitions that is soon, with very many only after many passes.
-const NEGLIGIBLE: f64 = 3e-3;
+const NEGLIGIBLE: f64 = 1e-3;
 /// How much longer than asked for a fit may take to get there.
 const LONGEST: usize = 10;
 /// How much sooner than asked for a first look ends.
@@ -85,7 +88,7 @@ impl Prepared {
 
     fn negligible(&self) -> f64 {
         let observed = self.fits.observed();
-        NEGLIGIBLE * observed.states() as f64 / observed.transitions()
+        NEGLIGIBLE * observed.rows() as f64 / observed.transitions()
     }
 
     fn score(&self, model: Model, settings: &SelectSettings) -> Result<Score> {
