@@ -7,10 +7,10 @@
 use std::time::Instant;
 
 use metastate::aggregate::Overlap;
-use metastate::aggregate::rivals::{self, FittedModel, Method, RivalSettings, Training};
+use metastate::aggregate::rivals::{self, Rival, RivalSettings, Training};
 use metastate::counts::folds::count_blocks;
 use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
-use metastate::solve::score::{Smoothing, score};
+use metastate::solve::score::{Model, Smoothing, score};
 use metastate::solve::select::{SelectSettings, select, select_prior};
 use metastate::solve::{Factors, Problem, Settings, Silent, StopRule, lambda_max, solve, start};
 use metastate::{Chain, CountMode, Counts, Estimate, Folds, Mat, StateIndex, WeightPower};
@@ -103,14 +103,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             clock.elapsed().as_secs_f64(),
         );
     }
-    let training = Training::new(counts.csr().clone(), WeightPower::Half)?;
-    let given = RivalSettings { rank, lambda: 0.0, likelihood: refit, seed: 0 };
-    for method in [Method::SvdPartition, Method::Reversible] {
+    let training = Training::new(&chain.with_weight_power(WeightPower::Half))?;
+    let given = RivalSettings { rank, seed: 0 };
+    for rival in [Rival::SvdPartition, Rival::Reversible] {
         let clock = Instant::now();
-        let rival = rivals::fit(method, &training, &given)?;
-        if let FittedModel::Factors(x) = &rival.model {
-            let value = score(rival.score_model(), counts.csr(), counts.csr(), Smoothing::default())?.log_likelihood;
-            report(&format!("{} ({value:.4} a transition)", method.name()), x, clock.elapsed().as_secs_f64());
+        let fitted = rivals::fit(rival, &training, &given)?;
+        if let Some(x) = fitted.factors() {
+            let value = score(Model::LowRank(x), counts.csr(), counts.csr(), Smoothing::default())?.log_likelihood;
+            report(&format!("{} ({value:.4} a transition)", rival.name()), x, clock.elapsed().as_secs_f64());
         }
     }
     if arguments.len() > 4 {

@@ -131,11 +131,12 @@ fn a_transition_matrix_is_refitted_by_likelihood() {
     let (none, some, much) = (at(0.0, "none"), shares["log_likelihood"].as_f64().unwrap(), at(100.0, "much"));
     assert!(none > some + 1e-6 && some > much + 1e-3, "{none}, {some}, {much}");
 
-    // Nothing can be held out, and nothing drawn anew.
-    let matrix = ["fit", "P.npy", "--as", "matrix", "--lambda-ratio", "0.2", "--refit", "likelihood", "--out", "out"];
-    let (_, err) = place.expect(2, &matrix);
-    assert!(err.contains("the prior of its likelihood refit cannot be chosen") && err.contains("give --prior"), "{err}");
-    let (_, err) = place.expect(2, &[&matrix[..], &["--prior", "0.1", "--bootstrap", "5"]].concat());
+    // Nothing can be held out, so there is no prior unless one is given; and nothing can be drawn anew.
+    let matrix = ["fit", "P.npy", "--as", "matrix", "--lambda-ratio", "0.2", "--refit", "likelihood", "--out"];
+    place.expect(0, &[&matrix[..], &["without"]].concat());
+    let without: Value = serde_json::from_slice(&place.read("without/summary.json")).unwrap();
+    assert_eq!((without["refit"]["prior"].as_f64(), without["refit"]["log_likelihood"].as_f64()), (Some(0.0), Some(none)), "{without}");
+    let (_, err) = place.expect(2, &[&matrix[..], &["out", "--prior", "0.1", "--bootstrap", "5"]].concat());
     assert!(err.contains("--bootstrap could draw anew"), "{err}");
     assert!(!place.path("out").exists());
 }

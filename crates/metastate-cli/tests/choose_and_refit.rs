@@ -195,6 +195,18 @@ fn a_matrix_has_nothing_to_hold_out() {
     place.expect(0, &["simulate", "planted", "--states", "40", "--rank", "3", "--out", "exact"]);
     let (_, err) = place.expect(2, &["fit", "exact/P.npy", "--as", "matrix", "--out", "out"]);
     assert!(err.contains("E-CLI-LAMBDA") && err.contains("lambda_max of this matrix is"), "{err}");
+    // A rank that is given needs no choice: lambda is searched for, the refit has no prior, and all of it can be verified.
+    let rank = ["fit", "exact/P.npy", "--as", "matrix", "--rank", "3", "--out", "three"];
+    place.expect(0, &rank);
+    let s = summary(&place, "three");
+    assert_eq!((s["rank"].as_u64(), s["refit"]["prior"].as_f64()), (Some(3), Some(0.0)), "{s}");
+    assert!(s["choice"].is_null() && s["hints"][0].as_str().unwrap().starts_with("3 meta-states: as asked for"), "{s}");
+    assert!(!place.path("three/ranks.csv").exists());
+    place.expect(0, &["verify", "three"]);
+    let (_, err) = place.expect(2, &[&rank[..7], &["out", "--bootstrap", "5"]].concat());
+    assert!(err.contains("--bootstrap could draw anew"), "{err}");
+    let (_, err) = place.expect(2, &["path", "exact/P.npy", "--as", "matrix", "--rank", "3", "--out", "out"]);
+    assert!(err.contains("E-CLI-LAMBDA"), "{err}");
     let (_, err) = place.expect(2, &["fit", "chain/counts.csv", "--lambda-ratio", "0.3", "--bootstrap", "5", "--out", "out"]);
     assert!(err.contains("--refit likelihood"), "{err}");
 }

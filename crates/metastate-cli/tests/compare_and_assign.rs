@@ -5,7 +5,7 @@ mod common;
 use common::{Place, planted_counts, triplets_csv};
 use serde_json::Value;
 
-const METHODS: usize = 11;
+const METHODS: usize = 12;
 
 fn json(place: &Place, name: &str) -> Value {
     serde_json::from_slice(&place.read(name)).unwrap()
@@ -49,7 +49,8 @@ fn compare_writes_its_table_and_finds_the_groups() {
     let found = json(&place, "out/compare.json");
     let methods = found["methods"].as_array().unwrap();
     assert_eq!(methods.len(), METHODS);
-    assert!(found["prior"].as_f64().unwrap() > 0.0 && found["prior_is"] == "chosen on inner folds");
+    assert!(found["prior"].as_f64().unwrap() > 0.0 && found["prior_is"] == "on all data; chosen anew on each training part");
+    assert!(found["smoothing"].is_null() && methods.iter().all(|m| m["smoothing"].as_f64().unwrap() > 0.0), "{found}");
     place.expect(
         0,
         &["compare", "counts.csv", "--rank", "4", "--folds", "2", "--methods", "refit-likelihood", "--prior", "0.25", "--out", "given"],
@@ -59,7 +60,7 @@ fn compare_writes_its_table_and_finds_the_groups() {
     for m in methods {
         let name = m["method"].as_str().unwrap();
         assert!(m["log_likelihood"].as_f64().unwrap() < 0.0 && m["log_likelihood_se"].as_f64().unwrap() >= 0.0, "{m}");
-        if !["svd-clipped", "empirical", "rank-one"].contains(&name) {
+        if !["svd-clipped", "empirical", "rank-one", "blend"].contains(&name) {
             assert_eq!(m["ari"].as_f64(), Some(1.0), "{m}");
             assert_eq!(m["zones"], 4, "{m}");
             assert!(m["coherence"].as_f64().unwrap() > 0.9, "{m}");
@@ -76,6 +77,44 @@ fn compare_writes_its_table_and_finds_the_groups() {
         for field in ["log_likelihood", "squared_error", "ari", "coherence"] {
             assert_eq!(a[field], b[field], "{field} of {}", a["method"]);
         }
+    }
+}
+
+#[test]
+fn results_and_groups_from_elsewhere_take_part() {
+    let place = four_groups();
+    place.expect(0, &["fit", "counts.csv", "--rank", "4", "--out", "same"]);
+    // The same states, other transitions, and one state that is not among ours.
+    let mut other = triplets_csv(&planted_counts(60, 4)).replacen("0,0,", "0,0,1", 1);
+    other += "new,3,5\n3,new,5\n";
+    place.write("other.csv", other);
+    place.expect(0, &["fit", "other.csv", "--rank", "4", "--out", "elsewhere"]);
+    let base = ["compare", "counts.csv", "--folds", "2", "--methods", "refit-likelihood,rank-one", "--rank", "4", "--seed", "3"];
+    let given = ["--with", "same", "--with", "elsewhere", "--groups", "group", "--groups-from", "towns.csv", "--out", "out"];
+    place.expect(0, &[&base[..], &given].concat());
+    let found = json(&place, "out/compare.json");
+    let names: Vec<&str> = found["methods"].as_array().unwrap().iter().map(|m| m["method"].as_str().unwrap()).collect();
+    assert_eq!(names, ["refit-likelihood", "rank-one", "result same", "result elsewhere", "groups group"]);
+    let score = |k: usize| found["methods"][k]["log_likelihood"].as_f64().unwrap();
+    // A result of these very inputs is fitted anew on each part: with the same options it is our own row, to the bit.
+    assert_eq!(score(2), score(0));
+    assert!(found["methods"][2]["note"].as_str().unwrap().starts_with("fitted anew on each part"), "{found}");
+    // One of other inputs is scored as it is; the planted groups are as good as anybody.
+    assert!(found["methods"][3]["note"].as_str().unwrap().starts_with("as it is"), "{found}");
+    assert!((2..5).all(|k| score(k) > score(1) + 0.1 && (score(k) - score(0)).abs() < 0.05), "{found}");
+    // Without a rank, the recipe chooses it: the one that `fit` has.
+    place.expect(0, &["fit", "counts.csv", "--out", "free"]);
+    place.expect(0, &["compare", "counts.csv", "--folds", "2", "--methods", "svd-partition", "--out", "chosen"]);
+    let chosen = json(&place, "chosen/compare.json");
+    assert_eq!(chosen["rank"], json(&place, "free/summary.json")["choice"]["rank"]);
+    assert_eq!(chosen["rank_is"], "chosen on all data by the recipe");
+    for (case, said) in [
+        (["--with", "same", "--with", "same"], "two rows of the table"),
+        (["--with", "absent", "--seed", "1"], "absent"),
+        (["--groups", "no-such", "--groups-from", "towns.csv"], "no-such"),
+    ] {
+        let (_, err) = place.expect(2, &[&["compare", "counts.csv", "--rank", "4", "--out", "bad"], &case[..]].concat());
+        assert!(err.contains(said) && !place.path("bad").exists(), "{err}");
     }
 }
 
@@ -122,7 +161,6 @@ fn compare_refuses_what_it_cannot_use() {
         assert!(!place.path("out").exists(), "{case:?}");
     }
     place.expect(2, &["compare", "counts.csv", "--rank", "0", "--out", "out"]);
-    place.expect(2, &["compare", "counts.csv", "--out", "out"]);
     place.write("p.npy", common::npy(&[(0, 1, 1), (1, 0, 1)], 2));
     let (_, err) = place.expect(2, &["compare", "p.npy", "--as", "matrix", "--rank", "2", "--out", "out"]);
     assert!(err.contains("held out of counts"), "{err}");

@@ -181,6 +181,7 @@ const COMPARE: &str = "Examples:
   metastate compare trips.csv --from start --to end --rank 8 --out out/compare
   metastate compare walk.parquet --as trajectories --state micro --lag 50 --rank 12 --reference macro --out out/protein
   metastate compare zones.csv --from pickup --to dropoff --weight trips --rank 6 --places centroids.csv --label zone_id --out out/od
+  metastate compare zones.csv --from pickup --to dropoff --weight trips --with out/eight --with out/last-year --groups borough --groups-from boroughs.csv --out out/both
 
 The table says for each measure whether this package is the best or which rival is.";
 

@@ -58,7 +58,8 @@ pub struct OptionError {
 }
 
 /// Options that Python calls otherwise: their names are words of the language, or would say little as a parameter.
-const PYTHON_NAMES: [(&str, &str); 4] = [("lambda", "lam"), ("as", "kind"), ("from", "from_column"), ("to", "to_column")];
+const PYTHON_NAMES: [(&str, &str); 5] =
+    [("lambda", "lam"), ("as", "kind"), ("from", "from_column"), ("to", "to_column"), ("with", "with_results")];
 
 /// The parameter that an option is in Python.
 pub fn python_name(option: &str) -> String {

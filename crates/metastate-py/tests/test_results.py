@@ -103,11 +103,15 @@ def test_zones_and_metastates(walks, tmp_path):
     assert np.array_equal(frame["zone"], found.labels + 1) and np.array_equal(frame["metastate"], found.metastates + 1)
 
 
-def test_compare(walks):
+def test_compare(walks, tmp_path):
     found = ms.compare(walks, rank=3, folds=3)
     frame = found.to_pandas()
     assert frame["ours"].any() and (~frame["ours"].astype(bool)).any() and len(found.verdicts) >= 2
     assert frame["log_likelihood"].notna().all() and "<table>" in found._repr_html_()
+    # Without a rank, the one that fit chooses; results of earlier fits take part.
+    fitted = ms.fit(walks)
+    again = ms.compare(walks, folds=2, methods=["rank-one"], with_results=[str(fitted.save(tmp_path / "earlier"))])
+    assert again.summary["rank"] == fitted.rank and [m["method"] for m in again] == ["rank-one", "result earlier"]
     with pytest.raises(ValueError, match="no method `best`"):
         ms.compare(walks, rank=3, methods=["best"])
     with pytest.raises(ValueError, match="no option 'rang'"):
@@ -173,3 +177,28 @@ def test_deeptime_there_and_back(real_data):
     print(f"{fitted.n_metastates_} meta-states of {len(fitted.states_)}; largest error of the latent chain {error:.3f}; timescales {latent.timescales()}")
     assert error < 0.2
     plt.close("all")
+
+
+def test_anndata():
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 20)
+    p = np.where(group[:, None] == group[None, :], 1.0, 0.02) * rng.random((60, 60))
+    p /= p.sum(axis=1, keepdims=True)
+    adata = anndata.AnnData(np.zeros((60, 2)))
+    adata.obs_names = [f"cell {i}" for i in range(60)]
+    adata.obsp["transition_matrix"] = p
+    found = ms.fit(adata, rank=3)
+    back = found.to_anndata(adata)
+    assert back is adata and back.obsm["metastates"].shape == (60, 3)
+    # The same meta-states as of the matrix itself, cell by cell; the three groups.
+    assert np.array_equal(back.obsm["metastates"], ms.fit(p, rank=3, kind="matrix").memberships)
+    assert all(len(set(back.obs["metastates"][group == g])) == 1 for g in range(3)) and set(back.obs["metastates"]) == {"0", "1", "2"}
+    assert back.uns["metastates"]["chain"].shape == (3, 3)
+    # Cells that the fit did not see have no membership.
+    more = anndata.AnnData(np.zeros((2, 2)))
+    more.obs_names = ["cell 7", "stranger"]
+    found.to_anndata(more)
+    assert np.isfinite(more.obsm["metastates"][0]).all() and np.isnan(more.obsm["metastates"][1]).all() and more.obs["metastates"].tolist()[1] == "none"
+    with pytest.raises(ValueError, match="no transition matrix in obsp"):
+        ms.fit(anndata.AnnData(np.zeros((3, 2))))

@@ -50,6 +50,9 @@ pub struct Forecast {
     /// Where the forecast starts, in words.
     pub start: String,
     pub forecasts: Vec<Prediction>,
+    /// How the first step was blended with the counts, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blend: Option<BlendRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hitting: Vec<HittingRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -58,6 +61,20 @@ pub struct Forecast {
     /// The law of every state, for `stationary.csv`.
     #[serde(skip)]
     pub stationary: Vec<LawRow>,
+}
+
+/// Each state's counts shrunk towards the model, and what that is worth: mean log-likelihoods a held-out transition.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)]
+pub struct BlendRecord {
+    /// Transitions of the model that stand beside a state's own.
+    pub pseudo_counts: f64,
+    pub log_likelihood: f64,
+    pub log_likelihood_model: f64,
+    pub log_likelihood_counts: f64,
+    /// Ahead of the better of the two, with its standard error.
+    pub ahead: f64,
+    pub ahead_se: f64,
 }
 
 /// A closed class of meta-states and its law.

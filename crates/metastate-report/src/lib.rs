@@ -34,7 +34,7 @@ pub use error::{Error, Result};
 pub use figure::{Figure, Series};
 pub use fit_tables::{path_csv, ranks_csv, uncertainty_csv};
 pub use forecast::{
-    CheckRow, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow,
+    BlendRecord, CheckRow, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow,
     StationaryClass, TimescaleRow, write_forecast,
 };
 pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};

@@ -6,7 +6,7 @@ use metastate::{Chain, Connected, Estimate, Given, RowWeights, WeightsBy};
 use metastate_ingest::{CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
 use metastate_report::FileRecord;
 
-use crate::args::{ConnectedKind, FitArgs, InputArgs, RefitKind, WeightsKind};
+use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
 
 /// The data of a fit, with what is known about the files behind them.
@@ -39,21 +39,11 @@ impl Dataset {
     }
 }
 
-/// Refuses what a transition matrix cannot give, before anything is solved. Where lambda is to be chosen, the choice itself refuses.
+/// Refuses what a transition matrix cannot give, before anything is solved. Where the number of meta-states is to be chosen, the choice itself refuses.
 fn check_matrix(fit: &FitArgs) -> Result<()> {
-    if fit.chooses() {
-        return Ok(());
-    }
-    if fit.bootstrap > 0 {
+    if fit.bootstrap > 0 && !(fit.chooses() && fit.rank.is_none()) {
         return Err(CliError::bad("E-CLI-ARGUMENT", "a transition matrix has no transitions that --bootstrap could draw anew")
             .remedy("give counts, or leave out --bootstrap"));
-    }
-    if fit.refit_kind() == RefitKind::Likelihood && fit.prior.is_none() {
-        return Err(CliError::bad(
-            "E-CLI-ARGUMENT",
-            "a transition matrix has no transitions to hold out, so the prior of its likelihood refit cannot be chosen",
-        )
-        .remedy("give --prior, such as 0.1: a tenth of what a state weighs on average; 0 for none"));
     }
     Ok(())
 }

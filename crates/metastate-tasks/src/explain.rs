@@ -33,7 +33,7 @@ const OWN: &[(&str, &str)] = &[
     ("E-CLI-ARGUMENT", "An option has a value that cannot be used. See metastate COMMAND --help."),
     (
         "E-CLI-LAMBDA",
-        "lambda says how much each further meta-state costs in the objective. It is chosen on held-out transitions when it is not given; a transition matrix has no transitions to hold out, so it must be given there. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
+        "lambda says how much each further meta-state costs in the objective. It is chosen on held-out transitions when it is not given; a transition matrix has no transitions to hold out, so --lambda, --lambda-ratio or --rank must be given there. lambda_max is the value above which a single meta-state is best; shares of it (--lambda-ratio) between 0.9 and 0.01 are usual. Smaller values give more meta-states.",
     ),
     (
         "E-CLI-EXISTS",

@@ -194,7 +194,7 @@ const TRANSITIONS: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
 /// Refuses counts that no likelihood can be computed of. The penalised problem itself knows shares only, and takes any.
 fn check_total(fit: &FitArgs, chain: &metastate::Chain) -> Result<()> {
     let likelihood = fit.chooses() || fit.refit_kind() == RefitKind::Likelihood;
-    if !likelihood || TRANSITIONS.contains(&chain.transitions()) {
+    if !likelihood || chain.counts().is_none() || TRANSITIONS.contains(&chain.transitions()) {
         return Ok(());
     }
     Err(CliError::bad(

@@ -7,7 +7,7 @@ use metastate::aggregate::cell_of;
 use metastate_ingest::side::SideTable;
 use metastate_ingest::{Data, ReadProgress};
 
-use crate::args::{CompareArgs, InputArgs, InputKind};
+use crate::args::{InputArgs, InputKind};
 use crate::data;
 use crate::error::{CliError, Result};
 
@@ -21,32 +21,36 @@ fn bad(sentence: impl Into<String>) -> CliError {
     CliError::bad("E-CLI-REFERENCE", sentence)
 }
 
-/// The reference labels of the states named, if any were asked for.
+/// Centres of cells and their side, where states are cells.
+pub type Cells<'a> = Option<(&'a [(f64, f64)], f64)>;
+
+/// The labels that the states carry in a column, of a table or else of the inputs themselves.
 pub fn load(
-    compare: &CompareArgs,
+    column: &str,
+    from: Option<&Path>,
+    label: &str,
     input: &InputArgs,
     states: &[String],
-    cells: Option<(&[(f64, f64)], f64)>,
+    cells: Cells,
     progress: &mut dyn ReadProgress,
-) -> Result<Option<Reference>> {
-    let Some(column) = &compare.reference else { return Ok(None) };
-    let reference = match &compare.reference_from {
-        Some(file) => from_table(file, &compare.label, column, states, cells)?,
+) -> Result<Reference> {
+    let reference = match from {
+        Some(file) => from_table(file, label, column, states, cells)?,
         None => from_inputs(column, input, states, progress)?,
     };
     if reference.pairs.is_empty() {
         return Err(bad(format!("no state has a value in the column `{column}`"))
             .remedy("check that the states in that table are named as in the inputs"));
     }
-    Ok(Some(reference))
+    Ok(reference)
 }
 
 /// Counts (state, label) over the rows of the inputs themselves, with the reader's own counter: a row is a move from the one to the
 /// other.
 fn from_inputs(column: &str, input: &InputArgs, states: &[String], progress: &mut dyn ReadProgress) -> Result<Reference> {
     let state = input.state.as_ref().or(input.from.as_ref()).ok_or_else(|| {
-        bad("--reference names a column of the inputs, but the states come from no column")
-            .remedy("give a table with --reference-from FILE")
+        bad(format!("`{column}` would be a column of the inputs, but the states come from no column"))
+            .remedy("give a table with --reference-from or --groups-from")
     })?;
     let plain = InputArgs {
         as_: Some(InputKind::Trips),
@@ -63,7 +67,7 @@ fn from_inputs(column: &str, input: &InputArgs, states: &[String], progress: &mu
     Ok(Reference { pairs: known.collect() })
 }
 
-fn from_table(file: &Path, label: &str, column: &str, states: &[String], cells: Option<(&[(f64, f64)], f64)>) -> Result<Reference> {
+fn from_table(file: &Path, label: &str, column: &str, states: &[String], cells: Cells) -> Result<Reference> {
     let table = SideTable::read(file, &[column], &[label, "lon", "lat"])?;
     let values = table.required(column)?;
     let rows = rows_of_states(&table, file, label, states, cells)?;
@@ -94,13 +98,7 @@ pub fn places(file: &Path, label: &str, states: &[String]) -> Result<Vec<(f64, f
 }
 
 /// The row of each state, by its label, or by place where the table has no labels.
-fn rows_of_states(
-    table: &SideTable,
-    file: &Path,
-    label: &str,
-    states: &[String],
-    cells: Option<(&[(f64, f64)], f64)>,
-) -> Result<Vec<Option<usize>>> {
+fn rows_of_states(table: &SideTable, file: &Path, label: &str, states: &[String], cells: Cells) -> Result<Vec<Option<usize>>> {
     if let Some(column) = table.column(label) {
         let mut at: HashMap<&str, usize> = HashMap::new();
         for r in 0..table.rows() {

@@ -19,6 +19,7 @@
 
 pub mod aggregate;
 pub mod chain;
+pub mod compare;
 pub mod counts;
 pub mod error;
 pub mod fit;

@@ -7,7 +7,7 @@ use metastate_tasks::compare::Compared;
 pub fn describe(compared: &Compared) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["method", "held-out LL", "se", "sq. error", "coherence", "ARI", "NMI", "zones", "seconds", ""]);
+    table.set_header(["method", "held-out LL", "se", "sq. error", "smoothing", "coherence", "ARI", "NMI", "zones", "seconds", ""]);
     let shown = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.4}"));
     for r in &compared.methods {
         table.add_row([
@@ -15,6 +15,10 @@ pub fn describe(compared: &Compared) -> String {
             shown(r.log_likelihood),
             shown(r.log_likelihood_se),
             shown(r.squared_error),
+            r.smoothing.map_or_else(
+                || "-".to_owned(),
+                |x| if x < 0.01 { format!("{x:.0e}") } else { format!("{:.3}", x).trim_end_matches('0').trim_end_matches('.').to_owned() },
+            ),
             shown(r.coherence),
             shown(r.ari),
             shown(r.nmi),
@@ -23,17 +27,20 @@ pub fn describe(compared: &Compared) -> String {
             r.note.clone().unwrap_or_default(),
         ]);
     }
+    let lambda = compared.lambda.zip(compared.lambda_max).map_or_else(String::new, |(l, most)| {
+        let prior = compared.prior.map_or_else(String::new, |x| format!(", prior {x} ({})", compared.prior_is));
+        format!("lambda {l:.4e} ({:.3e} of lambda_max){prior}, ", l / most)
+    });
     let mut text = format!(
-        "{} states, {} transitions; {} meta-states, {} folds ({}), smoothing {}; * is this package\nlambda {:.4e} ({:.3e} of lambda_max), prior {}, hard meta-states by {}\n{table}\n",
+        "{} states, {} transitions; {} meta-states ({}), {} folds ({}); * is this package\nsmoothing {}{}\n{lambda}hard meta-states by {}\n{table}\n",
         compared.states,
         compared.transitions,
         compared.rank,
+        compared.rank_is,
         compared.folds,
         compared.folds_are,
-        compared.smoothing,
-        compared.lambda,
-        compared.lambda / compared.lambda_max,
-        compared.prior.map_or_else(|| "-".to_owned(), |x| format!("{x} ({})", compared.prior_is)),
+        compared.smoothing.map_or_else(String::new, |x| format!("{x}, ")),
+        compared.smoothing_is,
         compared.hard
     );
     compared.verdicts.iter().for_each(|v| text += &format!("{v}\n"));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use metastate::WeightPower;
+use metastate::fit::FOLDS;
 
 use super::InputArgs;
 use crate::entry::{Many, allowed, free};
@@ -10,14 +11,23 @@ use crate::entry::{Many, allowed, free};
 options! {
     /// What to compare.
     CompareArgs, Some("Compare"), free, {
-        /// Number of meta-states that every method gets.
-        rank: usize = 0 => |e| e.value("K").required().bounds(allowed::METASTATES);
-        /// Number of parts into which the data are cut: each part is held out once and scored by fits to the others.
-        folds: usize = 5 => |e| e.bounds(allowed::FOLDS);
+        /// Number of meta-states that every method gets. Without it, the number that `metastate fit` chooses on all the data.
+        rank: Option<usize> = None => |e| e.value("K").bounds(allowed::METASTATES);
+        /// Number of parts into which the data are cut: each part is held out once and scored by fits to the others. `metastate fit` with the same number
+        /// and the same --seed cuts the same parts, so that scores can be put side by side.
+        folds: usize = FOLDS => |e| e.bounds(allowed::FOLDS);
         /// Compare only these methods, separated by commas. Without it, all of them.
         methods: Vec<String> = Vec::new() => |e| e.value("LIST").many(Many::Commas);
-        /// How much each further meta-state costs in the objective of this package's method. Without it, the largest cost at which it still uses all
-        /// --rank meta-states.
+        /// A result folder that takes part, too; the option may be given several times. A result of these very inputs has seen what is held out, so its own
+        /// options are used to fit anew on each part; a result of other inputs is scored as it is.
+        with: Vec<PathBuf> = Vec::new() => |e| e.value("RESULT").many(Many::Repeated);
+        /// Columns with groups of the states from elsewhere, separated by commas. Each is scored like the methods: states of one group behave alike. They are
+        /// read from the inputs or from --groups-from; states without a value are one group.
+        groups: Vec<String> = Vec::new() => |e| e.value("COL,...").many(Many::Commas);
+        /// CSV table with the columns --groups for each state. States are found by the column --label, or by `lon` and `lat` where states are cells.
+        groups_from: Option<PathBuf> = None => |e| e.requires("groups");
+        /// How much each further meta-state costs in the objective of this package's method, which then uses at most --rank meta-states. Without it, chosen as
+        /// `metastate fit` does.
         lambda: Option<f64> = None => |e| e.bounds(allowed::POSITIVE).conflicts("lambda-ratio");
         /// The same cost as a share of lambda_max, the value above which a single meta-state is best.
         lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
@@ -25,13 +35,14 @@ options! {
         #[serde(with = "super::values::weight_power")]
         weight_power: WeightPower = WeightPower::One => |e| e.value("1|0.5|0");
         /// Strength of the prior in this package's likelihood refit: the number of transitions that it adds to every state. Without it, chosen within
-        /// the first fold's training part.
+        /// each training part by itself.
         prior: Option<f64> = None => |e| e.bounds(allowed::NOT_NEGATIVE);
         /// Share of the overall distribution of arrivals that is mixed into every model before it is scored, so that no transition is called
-        /// impossible.
-        smoothing: f64 = 1e-3 => |e| e.value("E").bounds(allowed::SHARE);
-        /// How memberships become one meta-state for each state.
-        hard: HardKind = HardKind::Kmeans => |e| e;
+        /// impossible. Without it, every model gets the share that serves it best on the other parts.
+        smoothing: Option<f64> = None => |e| e.value("E").bounds(allowed::SHARE);
+        /// How memberships become one meta-state for each state. Without it, by k-means, but for this package's refits: there, as in `metastate fit`, by
+        /// the largest membership.
+        hard: Option<HardKind> = None => |e| e;
         /// Name of a column with known groups of the states, in the inputs or in --reference-from. The table then says how well each method agrees with
         /// them.
         reference: Option<String> = None => |e| e.value("COL");

@@ -25,7 +25,8 @@ options! {
         /// (many) are usual.
         lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
         /// Exactly this many meta-states, without a search for their number: lambda is searched for so that the solution has them and is shrunk little, and the prior of the refit is still
-        /// chosen on held-out data. Where no lambda gives that many, the refit has them and the result says so.
+        /// chosen on held-out data. Where no lambda gives that many, the refit has them and the result says so. Of a transition matrix nothing can be held
+        /// out, and its refit has no prior unless --prior gives one.
         rank: Option<usize> = None => |e| e.value("K").bounds(allowed::METASTATES).conflicts("lambda").conflicts("lambda-ratio");
         /// Number of meta-states that the solver starts with; it adds and removes some on its way. Without it, as many as the convex relaxation of the
         /// problem has.
@@ -79,8 +80,8 @@ options! {
         /// refit.npz; tables, page and forecasts show it. Without this option: likelihood where lambda is chosen, otherwise none.
         refit: Option<RefitKind> = None => |e| e;
         /// Strength of the prior in the likelihood refit: the number of transitions that it adds to every state. Without it,
-        /// chosen on held-out data. It must be given for a transition matrix, which has no transitions to hold out: there the unit is the weight of
-        /// an average state (state i counts as xi_i times the number of states).
+        /// chosen on held-out data. A transition matrix has no transitions to hold out: there it is 0 unless given, and the unit is the weight of an average
+        /// state (state i counts as xi_i times the number of states).
         prior: Option<f64> = None => |e| e.value("C").bounds(allowed::NOT_NEGATIVE);
         /// Number of parts into which the data are cut where something is chosen: each part is held out once and scored by a fit to the others.
         folds: usize = FOLDS => |e| e.value("K").bounds(allowed::FOLDS);

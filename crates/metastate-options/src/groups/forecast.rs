@@ -27,6 +27,9 @@ options! {
         lags: Vec<u64> = vec![1, 2, 5, 10] => |e| e.value("N,...").many(Many::Commas).requires("check").bounds(allowed::LAGS);
         /// Number of frames that one step stands for, where the result was fitted on counts made elsewhere. Without it, the lag of the fit.
         lag: Option<usize> = None => |e| e.bounds(allowed::FRAMES);
+        /// Let the first step follow what was counted where much was counted, and the model elsewhere: each state's own counts, shrunk towards the model with
+        /// a strength that is chosen on held-out transitions. The inputs are read again; further steps follow the chain of the meta-states.
+        blend: bool = false => |e| e.conflicts("model");
         /// Which of the result's two models to use. Without it, the refitted one where there is one.
         model: Option<ModelKind> = None => |e| e;
         /// Write the tables to this folder, too.

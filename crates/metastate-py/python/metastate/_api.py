@@ -103,10 +103,10 @@ def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = 
     return Verification(json.loads(_core.verify(result, given.payload, given.labels, given.weights)))
 
 
-def compare(data: Any, rank: int, *, labels: Any = None, out: str | PathLike[str] | None = None, progress: Any = False, **options: Any) -> Comparison:
+def compare(data: Any, rank: int | None = None, *, labels: Any = None, out: str | PathLike[str] | None = None, progress: Any = False, **options: Any) -> Comparison:
     """This method and its rivals on the same held-out folds; it says when we lose.
 
-    The options are those of ``metastate compare``, see ``metastate.options("compare")``; `out` keeps the folder with table and maps.
+    Without `rank`, the number of meta-states is the one that ``fit`` chooses. The options are those of ``metastate compare``, see ``metastate.options("compare")``; `out` keeps the folder with table and maps.
 
     Examples
     --------

@@ -75,7 +75,7 @@ class StateAggregation:
         Fit the memberships a second time with the number of meta-states found, without the cost of lambda. Unless given, by likelihood where lambda is chosen, else not at all.
     prior, folds, points, floor, bootstrap
         For what is chosen on held-out data, the path, and intervals of memberships and timescales. The prior counts transitions a state; for a
-        transition matrix, where it must be given for a likelihood refit, its unit is what a state weighs on average. An interval of
+        transition matrix, where it is 0 unless given, its unit is what a state weighs on average. An interval of
         ``uncertainty.csv`` holds, in 90 % of cases, what endlessly many transitions out of the state would give *in the meta-states as they
         are*; it always holds the membership found. It does not say whether other meta-states would explain the data as well.
         ``docs/statistics.md`` has the measured coverage.
@@ -108,6 +108,11 @@ class StateAggregation:
         The labels of the states, in the order of the arrays.
     certificate_ : dict
         Status, objective, proven lower bound and gap.
+
+    Notes
+    -----
+    scikit-learn's ``check_estimator`` holds but for three checks, whose bad data are refused with this package's sentences instead of scikit-learn's: ``check_positive_only_tag_during_fit`` (negative
+    counts), ``check_fit2d_1sample`` (a single state) and ``check_estimators_nan_inf`` (its matrices are 10 x 3: that they are not square is told before the NaN is looked for).
 
     Examples
     --------

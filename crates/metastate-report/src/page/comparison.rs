@@ -32,7 +32,7 @@ pub fn comparison(record: &Value, csv: &str, pictures: &[(String, String)]) -> S
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <header><div class=\"brand\"><span aria-hidden=\"true\" class=\"mark\"></span>metastate</div></header>\n<main id=\"main\">\n<h1>{title}</h1>\n\
-         <p class=\"verdict\">{} transitions, {} folds ({}), smoothing {}; lambda {}, prior {} ({}); hard meta-states by {}.</p>\n\
+         <p class=\"verdict\">{} transitions, {} folds ({}), smoothing {} ({}); lambda {}, prior {} ({}); hard meta-states by {}.</p>\n\
          <section class=\"card\"><h2>Verdicts</h2><ul>{}</ul></section>\n\
          <section class=\"card\"><h2>Scores on the same held-out folds</h2><p class=\"note\">Methods of this package are set in bold. Log-likelihood a \
          transition: higher is better; squared error: lower is better; coherence is beyond chance.</p>{}</section>\n<div class=\"grid2\">{figures}</div>\n{}</main>\n</body>\n</html>\n",
@@ -41,6 +41,7 @@ pub fn comparison(record: &Value, csv: &str, pictures: &[(String, String)]) -> S
         said("folds"),
         text(&said("folds_are")),
         said("smoothing"),
+        text(&said("smoothing_is")),
         said("lambda"),
         said("prior"),
         text(&said("prior_is")),

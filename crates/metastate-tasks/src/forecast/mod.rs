@@ -1,5 +1,6 @@
 //! `metastate forecast`: what the latent chain of a result says. The numbers come from the library; here they get their names.
 
+mod blend;
 mod check;
 mod start;
 
@@ -87,7 +88,7 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
         None => None,
     };
     let loaded = metastate_report::load(&command.result)?;
-    let (input, _) = recorded_options(&command.result, &loaded)?;
+    let (input, fit) = recorded_options(&command.result, &loaded)?;
     let chosen = factors(command, &loaded)?;
     // Who names a model wants that model as it is; otherwise times come from the data.
     let saved = if command.model.is_none() { load_kinetics(&command.result).map_err(|e| CliError::from(e).blame_input())? } else { None };
@@ -109,6 +110,13 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
                     .to_owned(),
             );
         }
+    }
+    if command.blend {
+        let found = blend::first_step((&input, &fit), &loaded, &model, &start.law, reporter, stopper)?;
+        forecast.hints.push(found.sentence());
+        forecast.forecasts =
+            command.steps.iter().map(|&n| prediction_from(command, &model, &found, &start.law, n)).collect::<Result<_>>()?;
+        forecast.blend = Some(found.record);
     }
     if let Some(files) = &command.check {
         check::against_counts(command, files, input, &loaded.summary, &model, &mut forecast, reporter, stopper)?;
@@ -238,6 +246,7 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
         fates: fates(chain.k()),
         start: start.words.clone(),
         forecasts: command.steps.iter().map(|&n| prediction(command, model, &start.law, n)).collect::<Result<_>>()?,
+        blend: None,
         hitting: Vec::new(),
         check: Vec::new(),
         hints: Vec::new(),
@@ -347,13 +356,26 @@ fn committors(model: &Model) -> Result<Vec<CommittorRow>> {
 }
 
 fn prediction(command: &ForecastArgs, model: &Model, start: &[f64], steps: u64) -> Result<Prediction> {
-    let probabilities = model.chain.after(start, steps)?;
+    Ok(told(command, model, model.chain.after(start, steps)?, steps))
+}
+
+/// The same with the first step blended with the counts.
+fn prediction_from(command: &ForecastArgs, model: &Model, blended: &blend::Blended, start: &[f64], steps: u64) -> Result<Prediction> {
+    match steps {
+        0 => prediction(command, model, start, 0),
+        1 => Ok(told(command, model, blended.next.clone(), 1)),
+        n => Ok(told(command, model, model.chain.after(&blended.next, n - 1)?, n)),
+    }
+}
+
+/// A law over states, and its likeliest ones.
+fn told(command: &ForecastArgs, model: &Model, probabilities: Vec<f64>, steps: u64) -> Prediction {
     let law = model.law(&probabilities);
     let mut metastates = vec![0.0; model.chain.rank()];
     law.iter().for_each(|r| metastates[r.metastate - 1] += r.probability);
     let mut order: Vec<usize> = (0..law.len()).collect();
     order.sort_by(|&a, &b| probabilities[b].total_cmp(&probabilities[a]).then(a.cmp(&b)));
-    Ok(Prediction { steps, metastates, top: order.iter().take(command.top).map(|&i| law[i].clone()).collect(), law })
+    Prediction { steps, metastates, top: order.iter().take(command.top).map(|&i| law[i].clone()).collect(), law }
 }
 
 fn hitting(model: &Model, inside: &[bool]) -> Result<Vec<HittingRow>> {

@@ -22,7 +22,7 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     ]);
     let mut when = |it_is: bool, more: &[&'static str]| names.extend(more.iter().filter(|_| it_is));
     when(subject.has_cells(), &["zones.geojson", "zones.parquet"]);
-    when(fit.chooses(), &["path.csv", "ranks.csv"]);
+    when(fit.chooses() && subject.data.parts().is_some(), &["path.csv", "ranks.csv"]);
     when(fit.refit_kind() != RefitKind::None, &["refit.npz"]);
     when(fit.bootstrap > 0, &["uncertainty.csv"]);
     names

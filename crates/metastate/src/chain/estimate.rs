@@ -41,6 +41,9 @@ pub struct Estimate {
     pub connected: Connected,
 }
 
+/// Transitions that a state without any is given in its weight where it must be kept: its row says nothing, and no weight may be zero.
+const NOT_SEEN: f64 = 0.5;
+
 /// The reason in the ledger for what [`Connected::Largest`] leaves out.
 pub(super) const NOT_CONNECTED: &str = "not-in-the-largest-connected-class";
 
@@ -99,6 +102,7 @@ impl Chain {
             p: Arc::new(transition_matrix(&csr)?),
             weights: options.weight_power.raise(&xi),
             xi,
+            weights_by: options.weights_by,
             weight_power: options.weight_power,
             destinations: index.clone(),
             index,
@@ -109,6 +113,33 @@ impl Chain {
             departures,
             stationary_residual: None,
             ledger,
+        })
+    }
+
+    /// The same states with some of their transitions only, such as those that are left when others are held out. No state is left out, so that the two chains speak of the same
+    /// states: one that was not left here has the uniform row of (2.2), and one without weight weighs half a transition.
+    pub(crate) fn on_part(&self, counts: Csr) -> Result<Chain> {
+        let departures = counts.row_sums();
+        let total: f64 = departures.iter().sum();
+        if total <= 0.0 {
+            return Err(Error::Empty { what: "the list of transitions" });
+        }
+        let seen = match self.weights_by {
+            WeightsBy::Departures => departures.clone(),
+            WeightsBy::Arrivals => counts.column_sums(),
+        };
+        let least = NOT_SEEN.min(total / departures.len() as f64);
+        let mut xi: Vec<f64> = seen.iter().map(|n| n.max(least)).collect();
+        let sum: f64 = xi.iter().sum();
+        xi.iter_mut().for_each(|x| *x /= sum);
+        Ok(Chain {
+            p: Arc::new(transition_matrix(&counts)?),
+            weights: self.weight_power.raise(&xi),
+            xi,
+            counts: Some(counts),
+            transitions: total,
+            departures,
+            ..self.clone()
         })
     }
 
@@ -147,6 +178,7 @@ impl Chain {
             p: Arc::new(transition_matrix(&csr)?),
             weights: weight_power.raise(&xi),
             xi,
+            weights_by: WeightsBy::Departures,
             weight_power,
             index: origins.restricted(&rows),
             destinations: destinations.restricted(&cols),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::empirical::divide_rows;
 use super::estimate::NOT_CONNECTED;
 use super::stationary::{StationaryLaw, StationaryOptions, closed_classes, stationary_law};
-use super::{Chain, Connected, WeightPower};
+use super::{Chain, Connected, WeightPower, WeightsBy};
 use crate::counts::StateIndex;
 use crate::error::{Error, Result};
 use crate::graph::peel;
@@ -316,6 +316,7 @@ impl Weights {
             weights: weight_power.raise(&self.xi),
             departures: self.xi.clone(),
             xi: self.xi,
+            weights_by: WeightsBy::default(),
             weight_power,
             destinations: states.index.clone(),
             index: states.index,

@@ -53,6 +53,7 @@ impl WeightPower {
 pub struct Chain {
     p: Arc<dyn Operator>,
     xi: Vec<f64>,
+    weights_by: WeightsBy,
     weight_power: WeightPower,
     weights: Vec<f64>,
     index: StateIndex,

@@ -99,17 +99,20 @@ pub(super) fn choose(
     }
 }
 
-/// The smallest lambda at which no further meta-state pays, or a smaller one where the solver then keeps too few.
-fn of_rank(
-    data: &Data,
-    options: &FitOptions,
-    lambda_max: f64,
-    choice: Choice,
-    folds: &Folds,
-    observer: &mut dyn FitObserver,
-) -> Result<Chosen> {
-    let (chain, parts) = (data.chain(), parts(data, lambda_max)?);
-    let near = SpectralFits::new(parts.counts().clone(), options.seed)?.near(choice.rank)?;
+/// Where a rank leads: a lambda that gives it, and how to solve there.
+pub(super) struct AtRank {
+    /// lambda.
+    pub lambda: f64,
+    /// The settings of the solve there.
+    pub settings: Settings,
+    /// The spectral start at that rank.
+    pub near: Factors,
+}
+
+/// The smallest lambda at which no further meta-state than `rank` pays, or a smaller one where the solver then keeps too few.
+pub(super) fn at_rank(data: &Data, options: &FitOptions, lambda_max: f64, rank: usize, observer: &mut dyn FitObserver) -> Result<AtRank> {
+    let chain = data.chain();
+    let near = SpectralFits::new(data.transitions()?.0, options.seed)?.near(rank)?;
     go_on(observer)?;
     let (mut lambda, start) = match near.rank() {
         1 => (lambda_max, near.clone()),
@@ -119,8 +122,8 @@ fn of_rank(
             (found.lambda, found.factors)
         }
     };
-    // The rank that the data supports, no more: the certified gap says what that costs.
-    let most = choice.rank.min(options.most());
+    // The rank that is wanted, no more: the certified gap says what that costs.
+    let most = rank.min(options.most());
     let mut settings = Settings { max_rank: most, start_rank: None, start: Start::Given(Box::new(start)), ..options.solver.clone() };
     // The search tells columns by their length; the solver also merges those that are alike. Where it keeps fewer than wanted, lambda is too large.
     for _ in 0..if near.rank() > 1 { SMALLER_LAMBDAS } else { 0 } {
@@ -135,7 +138,20 @@ fn of_rank(
         lambda *= SMALLER;
         settings.start = Start::Given(Box::new(near.clone()));
     }
-    let (folds_are, folds) = (parts.how(), folds.len());
+    Ok(AtRank { lambda, settings, near })
+}
+
+/// A rank that was chosen with its lambda.
+fn of_rank(
+    data: &Data,
+    options: &FitOptions,
+    lambda_max: f64,
+    choice: Choice,
+    folds: &Folds,
+    observer: &mut dyn FitObserver,
+) -> Result<Chosen> {
+    let AtRank { lambda, settings, near } = at_rank(data, options, lambda_max, choice.rank, observer)?;
+    let (folds_are, folds) = (parts(data, lambda_max)?.how(), folds.len());
     Ok(Chosen { choice, lambda, points: Vec::new(), at: 0, sentence: String::new(), folds_are, folds, settings, near: Some(near) })
 }
 

@@ -11,9 +11,8 @@ use crate::solve::bootstrap::Resample;
 const BLOCKS: usize = 60;
 /// No block is shorter than this many lags, or the pairs lost at borders would be too many.
 const LAGS_A_BLOCK: usize = 20;
-/// Folds inside the training part of a fold. Many, because how strong a prior helps depends on how much data there is: the inner fits
-/// must see nearly as much as the outer ones. With three (January 2016, 20 trips a cell) the strongest prior won, with ten the best one.
-const INNER_FOLDS: usize = 10;
+/// Where fewer blocks than this are left when some are held out, their transitions are dealt one by one.
+const FEWEST_BLOCKS: usize = 10;
 /// A transition matrix is taken for so many transitions a state on average: enough for the passes before a refit, whose own prior counts
 /// transitions. The likelihood with its prior does not depend on it, since the prior asked for is multiplied by it as well.
 const TRANSITIONS_A_STATE: f64 = 1000.0;
@@ -63,6 +62,11 @@ impl Data {
         Data { chain, parts: None }
     }
 
+    /// The same data with other weights in the objective.
+    pub fn with_weight_power(self, power: WeightPower) -> Self {
+        Data { chain: self.chain.with_weight_power(power), ..self }
+    }
+
     /// P, xi and labels.
     pub fn chain(&self) -> &Chain {
         &self.chain
@@ -71,6 +75,18 @@ impl Data {
     /// The counts and how they fall into parts; none for a transition matrix.
     pub fn parts(&self) -> Option<&Parts> {
         self.parts.as_ref()
+    }
+
+    /// The data without fold `f` of those that [`Parts::folds`] made: the same states, and only the transitions that a model may see before it is judged on that fold.
+    pub fn without(&self, folds: &Folds, f: usize) -> Result<Data> {
+        let parts = self.parts.as_ref().ok_or(Error::Empty { what: "the list of transitions" })?;
+        let counts = folds.training(f);
+        let chain = self.chain.on_part(counts.clone())?;
+        let left = |blocks: &Vec<Csr>| -> Vec<Csr> {
+            blocks.iter().enumerate().filter(|(b, _)| b % folds.len() != f).map(|(_, block)| block.clone()).collect()
+        };
+        let blocks = parts.blocks.as_ref().map(left).filter(|left| left.len() >= FEWEST_BLOCKS);
+        Ok(Data { chain, parts: Some(Parts { overlap: parts.overlap, counts, blocks, frames: None }) })
     }
 
     /// What a likelihood is summed over, and how many transitions one unit of the prior is: the counts, one; for a transition matrix, which has
@@ -159,17 +175,6 @@ impl Parts {
         match &self.blocks {
             Some(blocks) => Folds::of_blocks(blocks, k),
             None => Folds::of_trips(&self.counts, k, seed),
-        }
-    }
-
-    /// Folds inside what is left when the first of `k` folds is held out: choices made on them have not seen that fold.
-    pub fn inner_folds(&self, k: usize, seed: u64) -> Result<Folds> {
-        let kept = |blocks: &Vec<Csr>| blocks.iter().enumerate().filter(|(b, _)| b % k != 0).map(|(_, block)| block.clone()).collect();
-        let left: Vec<Csr> = self.blocks.as_ref().map(kept).unwrap_or_default();
-        // So few blocks that none can be held out of the rest: its transitions are dealt one by one.
-        match left.len() >= INNER_FOLDS {
-            true => Folds::of_blocks(&left, INNER_FOLDS),
-            false => Folds::of_trips(&self.folds(k, seed)?.training(0), INNER_FOLDS, seed),
         }
     }
 

@@ -24,6 +24,7 @@ pub use data::{Data, Parts};
 pub use model::{Model, Moves, Recovery};
 pub use observe::{FitObserver, Stage, Unfinished};
 pub use options::{Clusters, FOLDS, FitOptions, Lambda, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
+use refit::Wanted;
 pub use refit::{CONFIDENCE, Intervals, Refit};
 
 use crate::aggregate::{Partition, ZoneFlows};
@@ -61,7 +62,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
     observer.stage(Stage::LambdaMax);
     let lambda_max = solve::lambda_max(chain.p(), chain.weights(), options.seed)?;
-    if data.parts().is_none() && options.needs_parts() {
+    if data.parts().is_none() && options.must_hold_out() {
         return Err(Error::NothingToHoldOut { lambda_max });
     }
     unfinished.check(data, options, lambda_max)?;
@@ -70,19 +71,28 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
         false => not_interrupted(observer)?,
     }
 
-    let mut chosen = match options.lambda {
-        Lambda::Chosen => Some(choose::choose(data, options, lambda_max, &mut unfinished, observer)?),
-        Lambda::Given(_) | Lambda::Ratio(_) => None,
+    let mut chosen = match (options.lambda, data.parts()) {
+        (Lambda::Chosen, Some(_)) => Some(choose::choose(data, options, lambda_max, &mut unfinished, observer)?),
+        _ => None,
     };
-    let lambda = match (options.lambda, &chosen) {
-        (Lambda::Given(x), _) => x,
-        (Lambda::Ratio(r), _) => r * lambda_max,
-        (Lambda::Chosen, chosen) => chosen.as_ref().map_or(lambda_max, |c| c.lambda),
+    // Nothing can be held out of a transition matrix: its rank is given, and only lambda is searched for.
+    let of_matrix = match (options.lambda, options.rank, &chosen) {
+        (Lambda::Chosen, Rank::Given(rank), None) => {
+            observer.stage(Stage::Path);
+            Some(choose::at_rank(data, options, lambda_max, rank, observer)?)
+        }
+        _ => None,
+    };
+    let lambda = match (options.lambda, &chosen, &of_matrix) {
+        (Lambda::Given(x), ..) => x,
+        (Lambda::Ratio(r), ..) => r * lambda_max,
+        (Lambda::Chosen, Some(chosen), _) => chosen.lambda,
+        (Lambda::Chosen, None, found) => found.as_ref().map_or(lambda_max, |f| f.lambda),
     };
 
     observer.stage(Stage::Solving);
     let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
-    let settings = chosen.as_ref().map_or(&options.solver, |c| &c.settings);
+    let settings = chosen.as_ref().map(|c| &c.settings).or(of_matrix.as_ref().map(|f| &f.settings)).unwrap_or(&options.solver);
     let mut solution = match unfinished.snapshot {
         Some(snapshot) => solve::resume(&problem, settings, snapshot, observer)?,
         None => solve::solve(&problem, settings, observer)?,
@@ -94,13 +104,20 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     // The solver orders by its weights; people count by mass, whatever the power of the weights.
     solution.factors.order_by_mass(chain.xi());
 
-    let refit = refit::refit(data, options, &solution, chosen.as_ref(), lambda_max, observer)?;
+    let wanted = match (&of_matrix, options.rank) {
+        (Some(found), Rank::Given(rank)) => Wanted { rank, prior: None, near: Some(found.near.clone()) },
+        _ => Wanted::new(&solution, chosen.as_ref()),
+    };
+    let refit = refit::refit(data, options, &solution, wanted, observer)?;
     let intervals = refit::intervals(data, options, refit.as_ref(), observer)?;
     observer.stage(Stage::Zones);
     not_interrupted(observer)?;
     let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
     let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
     let mut hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
+    if of_matrix.is_some() {
+        hints.insert(0, model::rank_of_matrix(&solution, options));
+    }
     let moves = moves(data, options, &shown.u, &zones, observer)?;
     hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
     observer.stage(Stage::Done);

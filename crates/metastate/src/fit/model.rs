@@ -1,8 +1,9 @@
 //! What a fit hands out.
 
 use super::choose::Chosen;
-use super::options::{Clusters, FitOptions};
-use super::refit::{Intervals, Refit};
+use super::observe::FitObserver;
+use super::options::{Clusters, FitOptions, RefitKind};
+use super::refit::{Intervals, Refit, Wanted, refit};
 use crate::aggregate::latent::LatentChain;
 use crate::aggregate::{KMeans, Partition, ZoneFlows, kmeans};
 use crate::error::{Error, Result};
@@ -72,6 +73,12 @@ impl Model {
     /// What is proven of the penalised solution; none where nothing was.
     pub fn proof(&self) -> Option<&Proven> {
         self.solution.proof.as_ref()
+    }
+
+    /// The same solution refitted in another way, without a new choice: what the recipe would have shown had it been asked for `kind`.
+    pub fn refitted(&self, data: &Data, options: &FitOptions, kind: RefitKind, observer: &mut dyn FitObserver) -> Result<Option<Refit>> {
+        let options = options.clone().refit(kind);
+        refit(data, &options, &self.solution, Wanted::new(&self.solution, self.chosen.as_ref()), observer)
     }
 
     /// `K = V^T U`, the chain on meta-states, with times and forecasts. Refused where origins and destinations are different sets.
@@ -145,4 +152,17 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
         });
     }
     hints
+}
+
+/// What became of the rank that was asked of a transition matrix.
+pub(super) fn rank_of_matrix(solution: &Solution, options: &FitOptions) -> String {
+    let (wanted, found, lambda) = (options.most(), solution.rank(), solution.lambda);
+    let how = match found < wanted {
+        true => format!("lambda {lambda:.4e} gives {found} of them, so only a refit has that many"),
+        false => format!("lambda {lambda:.4e} gives as many"),
+    };
+    let prior = if options.prior.is_some() { "" } else { ", and the refit has no prior" };
+    format!(
+        "{wanted} meta-states: as asked for: {how}. Nothing can be held out of a transition matrix, so nothing says whether another number would be better{prior}."
+    )
 }

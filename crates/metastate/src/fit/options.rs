@@ -313,6 +313,11 @@ impl FitOptions {
         self.chooses() || self.bootstrap > 0 || (self.refit_kind() == RefitKind::Likelihood && self.prior.is_none())
     }
 
+    /// Whether transitions must be held out, which a transition matrix does not have: where the number of meta-states or a path is to be judged.
+    pub(super) fn must_hold_out(&self) -> bool {
+        self.chooses() && (self.rank == Rank::Chosen || self.path.whole || self.as_in_paper)
+    }
+
     /// The settings of the solver.
     pub fn solver_settings(&self) -> &Settings {
         &self.solver
@@ -333,7 +338,7 @@ impl FitOptions {
                 "intervals need the refit by likelihood: they say how sure that refit is",
             );
         }
-        if !counted && !self.chooses() && self.bootstrap > 0 {
+        if !counted && !self.must_hold_out() && self.bootstrap > 0 {
             return refused(
                 "the number of draws",
                 self.bootstrap,

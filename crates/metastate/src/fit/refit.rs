@@ -1,6 +1,6 @@
 //! What is done after the solve: the same rank without the penalty, and how sure its memberships are.
 
-use super::choose::{Chosen, parts, select_settings};
+use super::choose::{Chosen, select_settings};
 use super::data::Data;
 use super::observe::{FitObserver, Stage};
 use super::options::{FitOptions, RefitKind};
@@ -56,13 +56,32 @@ pub struct Intervals {
     pub drawn: String,
 }
 
-/// Refits as asked for. `chosen` has the rank, where one was chosen; otherwise it is that of the solution.
+/// What a second fit is to have.
+pub(super) struct Wanted {
+    /// The rank.
+    pub rank: usize,
+    /// The prior, where it was chosen.
+    pub prior: Option<f64>,
+    /// The spectral start at that rank, where it was made on the way.
+    pub near: Option<Factors>,
+}
+
+impl Wanted {
+    /// What was chosen; else the rank of the solution.
+    pub fn new(solution: &Solution, chosen: Option<&Chosen>) -> Self {
+        match chosen {
+            Some(chosen) => Wanted { rank: chosen.choice.rank, prior: Some(chosen.choice.prior), near: chosen.near.clone() },
+            None => Wanted { rank: solution.rank(), prior: None, near: None },
+        }
+    }
+}
+
+/// Refits as asked for.
 pub(super) fn refit(
     data: &Data,
     options: &FitOptions,
     solution: &Solution,
-    chosen: Option<&Chosen>,
-    lambda_max: f64,
+    wanted: Wanted,
     observer: &mut dyn FitObserver,
 ) -> Result<Option<Refit>> {
     let kind = options.refit_kind();
@@ -70,30 +89,28 @@ pub(super) fn refit(
         return Ok(None);
     }
     observer.stage(Stage::Refit);
-    let rank = chosen.map_or(solution.rank(), |c| c.choice.rank);
+    let rank = wanted.rank;
     match kind {
         RefitKind::None => Ok(None),
         RefitKind::LeastSquares => {
             let problem = Problem::new(data.chain().p(), data.chain().weights(), solution.lambda)?;
             let start = match rank == solution.rank() {
                 true => solution.factors.clone(),
-                false => SpectralFits::new(parts(data, lambda_max)?.counts().clone(), options.seed)?.start(rank)?,
+                false => SpectralFits::new(data.transitions()?.0, options.seed)?.start(rank)?,
             };
             Ok(Some(Refit::LeastSquares(least_squares(&problem, &start, LEAST_SQUARES.0, LEAST_SQUARES.1))))
         }
         RefitKind::Likelihood => {
-            let prior = match (options.prior, chosen) {
-                (Some(given), _) => given,
-                (None, Some(chosen)) => chosen.choice.prior,
-                (None, None) => {
-                    let folds = parts(data, lambda_max)?.folds(options.folds, options.seed)?;
-                    select_prior(&folds, rank, &select_settings(options))?.0
-                }
+            let prior = match (options.prior.or(wanted.prior), data.parts()) {
+                (Some(prior), _) => prior,
+                (None, Some(parts)) => select_prior(&parts.folds(options.folds, options.seed)?, rank, &select_settings(options))?.0,
+                // Nothing can be held out of a transition matrix, and it is no sample that a prior would have to smooth.
+                (None, None) => 0.0,
             };
             let (transitions, unit) = data.transitions()?;
             let observed = Observed::new(transitions)?;
             let settings = LikelihoodSettings { prior: prior * unit, ..LikelihoodSettings::default() };
-            let starts = Starts { spectral: chosen.and_then(|c| c.near.clone()), ..Starts::new(&solution.factors, rank, options.seed) };
+            let starts = Starts { spectral: wanted.near, ..Starts::new(&solution.factors, rank, options.seed) };
             let best = likelihood_best_start(&observed, starts, &settings, |passes, value| {
                 observer.pass(passes, value);
                 observer.look() == Control::Continue

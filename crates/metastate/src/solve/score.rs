@@ -6,7 +6,7 @@
 use super::problem::Factors;
 use super::refit::marginal_law;
 use crate::error::{Error, Result};
-use crate::linalg::{Csr, ln, thin, wide};
+use crate::linalg::{Csr, thin};
 
 /// The share of the marginal law that is mixed into every model before its likelihood is taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,10 +32,23 @@ pub enum Model<'a> {
         /// c.
         pseudo: f64,
     },
+    /// Between the two: the training counts with `pseudo` further transitions a state by its row of `U V^T`, `(n_ij + c x_ij) / (n_i + c)`; that row itself where a state
+    /// was never left.
+    Blend {
+        /// U and V.
+        factors: &'a Factors,
+        /// c.
+        pseudo: f64,
+    },
     /// The marginal law, whatever the state: rank one.
     Independent,
     /// Any other model, by its rows: `O(n)` a row with held-out departures.
     Rows(&'a dyn RowModel),
+}
+
+/// Numbers of pseudo-counts a state that counts are tried with: from a tenth to a hundred thousand, two a decade.
+pub(crate) fn pseudo_counts() -> impl Iterator<Item = f64> {
+    (-2..=10).map(|k| 10f64.powf(0.5 * f64::from(k)))
 }
 
 /// A model known by its rows.
@@ -60,18 +73,22 @@ pub struct Score {
 
 /// Scores the model, made from the training counts, on held-out counts. `O(nnz s + d s^2)`.
 pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> Result<Score> {
-    check(model, training, held_out, smoothing)?;
+    Ok(score_at(model, training, held_out, &[smoothing])?[0])
+}
+
+/// The same with several smoothings, one score for each: the rows of the model are made once.
+pub fn score_at(model: Model, training: &Csr, held_out: &Csr, smoothings: &[Smoothing]) -> Result<Vec<Score>> {
+    smoothings.iter().try_for_each(|smoothing| check(model, training, held_out, *smoothing))?;
     let marginal = marginal_law(training);
     let total: f64 = held_out.values().iter().sum();
-    let e = smoothing.share;
     let marginal_norm2 = thin::dot(&marginal, &marginal);
     let gram = match model {
-        Model::LowRank(x) => Some(thin::gram(&x.v)),
+        Model::LowRank(x) | Model::Blend { factors: x, .. } => Some(thin::gram(&x.v)),
         _ => None,
     };
     let s = gram.as_ref().map_or(1, |g| g.rows());
     let part = |rows: std::ops::Range<usize>| {
-        let (mut log, mut error, mut norm) = (0.0, 0.0, 0.0);
+        let (mut logs, mut error, mut norm) = (vec![0.0; smoothings.len()], 0.0, 0.0);
         let mut p: Vec<f64> = Vec::new();
         let mut product = vec![0.0; s];
         let mut whole_row = if let Model::Rows(_) = model { vec![0.0; training.cols()] } else { Vec::new() };
@@ -84,13 +101,22 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
             // p at the held-out places, and ||x_i||^2.
             p.clear();
             let own_norm2 = match (model, &gram) {
-                (Model::LowRank(x), Some(gram)) => {
+                (Model::LowRank(x) | Model::Blend { factors: x, .. }, Some(gram)) => {
                     let u = x.u.row(i);
-                    p.extend(columns.iter().map(|&j| thin::dot(u, x.v.row(j as usize))));
                     thin::row_times(u, gram, &mut product);
-                    thin::dot(u, &product)
+                    let law = Law { at: &|j| thin::dot(u, x.v.row(j as usize)), norm2: thin::dot(u, &product) };
+                    match model {
+                        Model::Blend { pseudo, .. } => shrunk_row(training, i, pseudo, &law, columns, &mut p),
+                        _ => {
+                            p.extend(columns.iter().map(|&j| (law.at)(j)));
+                            law.norm2
+                        }
+                    }
                 }
-                (Model::Empirical { pseudo }, _) => empirical_row(training, i, pseudo, &marginal, marginal_norm2, columns, &mut p),
+                (Model::Empirical { pseudo }, _) => {
+                    let law = Law { at: &|j| marginal[j as usize], norm2: marginal_norm2 };
+                    shrunk_row(training, i, pseudo, &law, columns, &mut p)
+                }
                 (Model::Rows(x), _) => {
                     x.row(i, &mut whole_row);
                     p.extend(columns.iter().map(|&j| whole_row[j as usize]));
@@ -102,47 +128,42 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
                 }
             };
             let (mut cross, mut own) = (0.0, 0.0);
-            for (&n, &p) in counts.iter().zip(&p) {
+            for ((&j, &n), &p) in columns.iter().zip(counts).zip(&p) {
+                for (log, Smoothing { share: e }) in logs.iter_mut().zip(smoothings) {
+                    *log += n * ((1.0 - e) * p + e * marginal[j as usize]).ln();
+                }
                 cross += n / departures * p;
                 own += (n / departures) * (n / departures);
             }
-            p.iter_mut().zip(columns).for_each(|(p, &j)| *p = (1.0 - e) * *p + e * marginal[j as usize]);
-            log += sum_of_logarithms(counts, &p);
             let weight = (departures / total) * (departures / total);
             error += weight * (own - 2.0 * cross + own_norm2);
             norm += weight * own;
         }
-        (log, error, norm)
+        (logs, error, norm)
     };
     let work = 2 * (held_out.nonzeros() / held_out.rows().max(1) + s) * s;
-    let (log, error, norm) =
-        thin::sum_blocks(held_out.rows(), work, part, |a, b| *a = (a.0 + b.0, a.1 + b.1, a.2 + b.2)).unwrap_or((0.0, 0.0, 1.0));
-    Ok(Score { log_likelihood: log / total, squared_error: error / norm, transitions: total })
+    let add = |a: &mut (Vec<f64>, f64, f64), b: (Vec<f64>, f64, f64)| {
+        a.0.iter_mut().zip(b.0).for_each(|(x, y)| *x += y);
+        (a.1, a.2) = (a.1 + b.1, a.2 + b.2);
+    };
+    let (logs, error, norm) = thin::sum_blocks(held_out.rows(), work, part, add).unwrap_or_else(|| (vec![0.0; smoothings.len()], 0.0, 1.0));
+    let one = |log: f64| Score { log_likelihood: log / total, squared_error: error / norm, transitions: total };
+    Ok(logs.into_iter().map(one).collect())
 }
 
-wide! {
-    /// `sum n ln p`.
-    fn sum_of_logarithms<'w, S, _simd>(n: &'w [f64], p: &'w [f64]) -> f64 {
-        // Four sums, so that an addition need not wait for the one before.
-        let mut sums = [0.0; 4];
-        let (mut ns, mut ps) = (n.chunks_exact(4), p.chunks_exact(4));
-        for (n, p) in (&mut ns).zip(&mut ps) {
-            for k in 0..4 {
-                sums[k] += n[k] * ln::<S>(p[k].max(f64::MIN_POSITIVE));
-            }
-        }
-        let rest: f64 = ns.remainder().iter().zip(ps.remainder()).map(|(n, p)| n * ln::<S>(p.max(f64::MIN_POSITIVE))).sum();
-        (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
-    }
+/// A law of the next state: its entries and its squared length.
+struct Law<'a> {
+    at: &'a dyn Fn(u32) -> f64,
+    norm2: f64,
 }
 
-/// `(n_ij + c m_j) / (n_i + c)` at the columns named; the squared length of the whole row.
-fn empirical_row(training: &Csr, i: usize, c: f64, marginal: &[f64], marginal_norm2: f64, wanted: &[u32], p: &mut Vec<f64>) -> f64 {
+/// The counts of a row shrunk towards a law m, `(n_ij + c m_j) / (n_i + c)`, at the columns named; the squared length of the whole row.
+fn shrunk_row(training: &Csr, i: usize, c: f64, law: &Law, wanted: &[u32], p: &mut Vec<f64>) -> f64 {
     let (columns, counts) = training.row(i);
     let n: f64 = counts.iter().sum();
     if n + c <= 0.0 {
-        p.extend(wanted.iter().map(|&j| marginal[j as usize]));
-        return marginal_norm2;
+        p.extend(wanted.iter().map(|&j| (law.at)(j)));
+        return law.norm2;
     }
     // Both lists ascend.
     let mut at = 0;
@@ -151,21 +172,21 @@ fn empirical_row(training: &Csr, i: usize, c: f64, marginal: &[f64], marginal_no
             at += 1;
         }
         let seen = if columns.get(at) == Some(&j) { counts[at] } else { 0.0 };
-        (seen + c * marginal[j as usize]) / (n + c)
+        (seen + c * (law.at)(j)) / (n + c)
     }));
     let (mut squares, mut cross) = (0.0, 0.0);
     for (&j, &x) in columns.iter().zip(counts) {
         squares += x * x;
-        cross += x * marginal[j as usize];
+        cross += x * (law.at)(j);
     }
-    (squares + 2.0 * c * cross + c * c * marginal_norm2) / ((n + c) * (n + c))
+    (squares + 2.0 * c * cross + c * c * law.norm2) / ((n + c) * (n + c))
 }
 
 fn check(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> Result<()> {
     let (m, n) = (training.rows(), training.cols());
     let sizes = [("the held-out counts", m, held_out.rows()), ("the held-out counts (columns)", n, held_out.cols())];
     let of_model = match model {
-        Model::LowRank(x) => vec![("U", m, x.u.rows()), ("V", n, x.v.rows())],
+        Model::LowRank(x) | Model::Blend { factors: x, .. } => vec![("U", m, x.u.rows()), ("V", n, x.v.rows())],
         Model::Rows(x) => vec![("the model", m, x.size().0), ("the model (columns)", n, x.size().1)],
         _ => Vec::new(),
     };
@@ -182,8 +203,8 @@ fn check(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> 
         return wrong("the smoothing of the score", smoothing.share, "it must be above 0 and at most 1");
     }
     match model {
-        Model::Empirical { pseudo } if !(pseudo >= 0.0 && pseudo.is_finite()) => {
-            wrong("the pseudo-count of the empirical model", pseudo, "it must be zero or a positive number")
+        Model::Empirical { pseudo } | Model::Blend { pseudo, .. } if !(pseudo >= 0.0 && pseudo.is_finite()) => {
+            wrong("the number of pseudo-counts", pseudo, "it must be zero or a positive number")
         }
         _ => Ok(()),
     }

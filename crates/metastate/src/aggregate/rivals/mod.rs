@@ -1,33 +1,23 @@
-//! This method and its rivals, all from the same training counts at the same rank, so that they can be scored on the same
-//! held-out transitions. Everything is matrix-free; nothing of size `d x d` is formed.
+//! Rival methods, all from the same training counts at the same rank, so that they can be scored on the same held-out transitions ([`crate::compare`]).
+//! Everything is matrix-free; nothing of size `d x d` is formed.
 
 mod anchor;
 mod lumped;
 mod nmf;
-mod ours;
 mod reversible;
 mod spectral;
 mod training;
 
-pub use ours::largest_lambda;
 pub use spectral::{ClippedSvd, svd_partition};
 pub use training::Training;
 
 use super::clusters::{KMeans, Partition, kmeans};
 use crate::error::{Error, Result};
 use crate::solve::Factors;
-use crate::solve::refit::LikelihoodSettings;
-use crate::solve::score::Model;
 
-/// A way to a model of rank r.
+/// Somebody else's way to a model of rank r.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Method {
-    /// The penalised problem of this package, at rank r.
-    Penalised,
-    /// The same, refitted by least squares.
-    LeastSquaresRefit,
-    /// The same, refitted by likelihood with a prior.
-    LikelihoodRefit,
+pub enum Rival {
     /// Truncated SVD of Xi P, k-means on `Xi^-1` times the left vectors, one row for each cluster (the paper's reference).
     SvdPartition,
     /// Truncated SVD of Xi P, negative entries cut, rows divided by their sums.
@@ -40,60 +30,45 @@ pub enum Method {
     Reversible,
     /// Anchor states: ratios of singular vectors, vertex hunting (SCORE).
     Anchor,
-    /// The counts as they are.
+    /// The counts themselves.
     Empirical,
     /// One law for all states: rank one.
     RankOne,
 }
 
-impl Method {
-    /// All, ours first.
-    pub const ALL: [Method; 11] = [
-        Method::Penalised,
-        Method::LeastSquaresRefit,
-        Method::LikelihoodRefit,
-        Method::SvdPartition,
-        Method::SvdClipped,
-        Method::NmfLeastSquares,
-        Method::NmfLikelihood,
-        Method::Reversible,
-        Method::Anchor,
-        Method::Empirical,
-        Method::RankOne,
+impl Rival {
+    /// All.
+    pub const ALL: [Rival; 8] = [
+        Rival::SvdPartition,
+        Rival::SvdClipped,
+        Rival::NmfLeastSquares,
+        Rival::NmfLikelihood,
+        Rival::Reversible,
+        Rival::Anchor,
+        Rival::Empirical,
+        Rival::RankOne,
     ];
 
     /// A short name for tables and options.
     pub fn name(self) -> &'static str {
         match self {
-            Method::Penalised => "penalised",
-            Method::LeastSquaresRefit => "refit-least-squares",
-            Method::LikelihoodRefit => "refit-likelihood",
-            Method::SvdPartition => "svd-partition",
-            Method::SvdClipped => "svd-clipped",
-            Method::NmfLeastSquares => "nmf-least-squares",
-            Method::NmfLikelihood => "nmf-kl",
-            Method::Reversible => "reversible-pcca",
-            Method::Anchor => "anchor-score",
-            Method::Empirical => "empirical",
-            Method::RankOne => "rank-one",
+            Rival::SvdPartition => "svd-partition",
+            Rival::SvdClipped => "svd-clipped",
+            Rival::NmfLeastSquares => "nmf-least-squares",
+            Rival::NmfLikelihood => "nmf-kl",
+            Rival::Reversible => "reversible-pcca",
+            Rival::Anchor => "anchor-score",
+            Rival::Empirical => "empirical",
+            Rival::RankOne => "rank-one",
         }
-    }
-
-    /// Whether it is this package's own.
-    pub fn is_ours(self) -> bool {
-        matches!(self, Method::Penalised | Method::LeastSquaresRefit | Method::LikelihoodRefit)
     }
 }
 
-/// What all methods are given.
+/// What all rivals are given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RivalSettings {
     /// The rank.
     pub rank: usize,
-    /// lambda of the penalised problem.
-    pub lambda: f64,
-    /// Choices of the likelihood refit.
-    pub likelihood: LikelihoodSettings,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -114,7 +89,9 @@ pub enum FittedModel {
     Factors(Factors),
     /// `max(0, L R^T)`, rows divided by their sums.
     Clipped(ClippedSvd),
-    /// The training counts.
+    /// The training counts, each row shrunk towards `U V^T`.
+    Blend(Factors),
+    /// The training counts, each row shrunk towards the marginal law.
     Empirical,
     /// The marginal law.
     RankOne,
@@ -131,13 +108,11 @@ pub enum Hard {
 }
 
 impl Fitted {
-    /// For the score.
-    pub fn score_model(&self) -> Model<'_> {
+    /// U and V, where there are memberships.
+    pub fn factors(&self) -> Option<&Factors> {
         match &self.model {
-            FittedModel::Factors(x) => Model::LowRank(x),
-            FittedModel::Clipped(x) => Model::Rows(x),
-            FittedModel::Empirical => Model::Empirical { pseudo: 0.0 },
-            FittedModel::RankOne => Model::Independent,
+            FittedModel::Factors(x) => Some(x),
+            _ => None,
         }
     }
 
@@ -146,7 +121,7 @@ impl Fitted {
         if let Some(own) = &self.own_partition {
             return Ok(Some(own.clone()));
         }
-        let FittedModel::Factors(x) = &self.model else { return Ok(None) };
+        let Some(x) = self.factors() else { return Ok(None) };
         let (d, s) = (x.u.rows(), x.u.cols());
         Ok(Some(match hard {
             Hard::Membership => Partition::by_membership(&x.u, weights),
@@ -155,8 +130,16 @@ impl Fitted {
     }
 }
 
-/// Fits one method.
-pub fn fit(method: Method, training: &Training, settings: &RivalSettings) -> Result<Fitted> {
+/// The chain of a partition from anywhere: states of one part behave alike, as their training counts say together.
+pub fn lump(training: &Training, partition: Partition) -> Result<Fitted> {
+    if partition.labels.len() != training.rows() {
+        return Err(Error::SizeMismatch { what: "the partition", expected: training.rows(), found: partition.labels.len() });
+    }
+    Ok(Fitted { model: FittedModel::Factors(lumped::model(training, &partition)), own_partition: Some(partition) })
+}
+
+/// Fits one rival.
+pub fn fit(rival: Rival, training: &Training, settings: &RivalSettings) -> Result<Fitted> {
     if settings.rank == 0 || settings.rank > training.rows().min(training.cols()) {
         return Err(Error::Setting {
             name: "the rank",
@@ -164,21 +147,16 @@ pub fn fit(method: Method, training: &Training, settings: &RivalSettings) -> Res
             allowed: "it must be between 1 and the number of states",
         });
     }
-    let soft = |x: Factors| Fitted { model: FittedModel::Factors(x), own_partition: None };
-    Ok(match method {
-        Method::Penalised => soft(ours::penalised(training, settings)?),
-        Method::LeastSquaresRefit => soft(ours::least_squares_refit(training, settings)?),
-        Method::LikelihoodRefit => soft(ours::likelihood_refit(training, settings)?),
-        Method::SvdPartition => {
-            let partition = spectral::partition(training, settings)?;
-            Fitted { model: FittedModel::Factors(lumped::model(training, &partition)), own_partition: Some(partition) }
-        }
-        Method::SvdClipped => Fitted { model: FittedModel::Clipped(spectral::clipped(training, settings)), own_partition: None },
-        Method::NmfLeastSquares => soft(nmf::least_squares_factors(training, settings)?),
-        Method::NmfLikelihood => soft(nmf::likelihood_factors(training, settings)?),
-        Method::Reversible => soft(reversible::memberships(training, settings)?),
-        Method::Anchor => soft(anchor::factors(training, settings)?),
-        Method::Empirical => Fitted { model: FittedModel::Empirical, own_partition: None },
-        Method::RankOne => Fitted { model: FittedModel::RankOne, own_partition: None },
+    let alone = |model: FittedModel| Fitted { model, own_partition: None };
+    let soft = |x: Factors| alone(FittedModel::Factors(x));
+    Ok(match rival {
+        Rival::SvdPartition => lump(training, spectral::partition(training, settings)?)?,
+        Rival::SvdClipped => alone(FittedModel::Clipped(spectral::clipped(training, settings))),
+        Rival::NmfLeastSquares => soft(nmf::least_squares_factors(training, settings)?),
+        Rival::NmfLikelihood => soft(nmf::likelihood_factors(training, settings)?),
+        Rival::Reversible => soft(reversible::memberships(training, settings)?),
+        Rival::Anchor => soft(anchor::factors(training, settings)?),
+        Rival::Empirical => alone(FittedModel::Empirical),
+        Rival::RankOne => alone(FittedModel::RankOne),
     })
 }

@@ -40,14 +40,17 @@ fn nndsvd(training: &Training, settings: &RivalSettings) -> Factors {
     x
 }
 
+/// lambda has no part in least squares; a problem must have one.
+const NO_PENALTY: f64 = 1.0;
+
 /// Least squares.
 pub fn least_squares_factors(training: &Training, settings: &RivalSettings) -> Result<Factors> {
-    let problem = Problem::new(training.p(), training.weights(), settings.lambda)?;
+    let problem = Problem::new(training.p(), training.weights(), NO_PENALTY)?;
     Ok(least_squares(&problem, &nndsvd(training, settings), TOLERANCE, SWEEPS).factors)
 }
 
 /// Kullback-Leibler divergence of the counts.
 pub fn likelihood_factors(training: &Training, settings: &RivalSettings) -> Result<Factors> {
-    let plain = LikelihoodSettings { prior: 0.0, ..settings.likelihood };
+    let plain = LikelihoodSettings { prior: 0.0, ..LikelihoodSettings::default() };
     Ok(likelihood(training.observed(), &nndsvd(training, settings), &plain)?.factors)
 }

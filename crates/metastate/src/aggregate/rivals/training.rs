@@ -1,39 +1,27 @@
-//! The training counts as all methods see them.
+//! The training data as all rivals see them.
 
-use crate::chain::WeightPower;
+use crate::chain::Chain;
 use crate::error::{Error, Result};
-use crate::linalg::{Csr, Operator, SparseOperator};
+use crate::linalg::Operator;
 use crate::solve::refit::Observed;
 
-/// Departures that a state without any is given in its weight: its row says nothing, and no weight may be zero.
-const NO_DEPARTURES: f64 = 0.5;
-
-/// Counts, and P and Xi made of them.
+/// A chain with the counts behind it, by rows and by columns.
 #[derive(Debug, Clone)]
 pub struct Training {
+    chain: Chain,
     observed: Observed,
-    p: SparseOperator,
-    weights: Vec<f64>,
-    departures: Vec<f64>,
 }
 
 impl Training {
-    /// From counts; a state that was never left has the uniform row `1/n` and the weight of half a transition.
-    pub fn new(counts: Csr, power: WeightPower) -> Result<Self> {
-        let d = counts.rows();
-        if d < 2 {
-            return Err(Error::Empty { what: "the list of transitions" });
-        }
-        let observed = Observed::new(counts)?;
-        let departures = observed.counts().row_sums();
-        let total: f64 = departures.iter().sum();
-        let weights = departures.iter().map(|n| (n.max(NO_DEPARTURES.min(total / d as f64)) / total).powf(power.exponent())).collect();
-        Ok(Training { p: observed.transition_matrix()?, observed, weights, departures })
+    /// Of a chain that was counted.
+    pub fn new(chain: &Chain) -> Result<Self> {
+        let counts = chain.counts().ok_or(Error::Empty { what: "the list of transitions" })?;
+        Ok(Training { observed: Observed::new(counts.clone())?, chain: chain.clone() })
     }
 
     /// Number of rows, the states that are left.
     pub fn rows(&self) -> usize {
-        self.weights.len()
+        self.chain.states()
     }
 
     /// Number of columns, the states that are reached.
@@ -48,16 +36,16 @@ impl Training {
 
     /// P.
     pub fn p(&self) -> &dyn Operator {
-        &self.p
+        self.chain.p()
     }
 
     /// The diagonal of Xi.
     pub fn weights(&self) -> &[f64] {
-        &self.weights
+        self.chain.weights()
     }
 
     /// Transitions out of each state.
     pub fn departures(&self) -> &[f64] {
-        &self.departures
+        self.chain.departures()
     }
 }

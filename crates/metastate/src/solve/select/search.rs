@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Csr;
 use crate::solve::problem::Factors;
 use crate::solve::refit::{LikelihoodSettings, SpectralFits, likelihood, merge_nearest};
-use crate::solve::score::{Model, Score, score};
+use crate::solve::score::{Model, Score, pseudo_counts, score};
 
 /// A fit is ready when a plain pass gains less than this, in units of `d / n`: one meta-state too many is behind by about `d / n` a transition, so what is then left to gain is
 /// little beside that. With few transitions that is soon, with very many only after many passes.
@@ -289,7 +289,7 @@ impl<'a> RankSearch<'a> {
     /// The two models that need no fit, on all folds: rank one, and the empirical P at its best (the rival gets its own smoothing chosen, too), with its pseudo-counts a state.
     pub fn baselines(&mut self) -> Result<(HeldOut, (f64, HeldOut))> {
         let settings = self.fits.settings;
-        let pseudo: Vec<f64> = (-2..=10).map(|k| 10f64.powf(0.5 * f64::from(k))).collect();
+        let pseudo: Vec<f64> = pseudo_counts().into_iter().collect();
         let of_folds = self.fits.on_folds(0..self.fits.folds.len(), |_, fold| {
             let models = [Model::Independent].into_iter().chain(pseudo.iter().map(|&pseudo| Model::Empirical { pseudo }));
             models.map(|model| fold.score(model, settings)).collect::<Result<Vec<Score>>>()
