@@ -33,6 +33,14 @@ impl fmt::Display for LedgerUnit {
 }
 
 /// One reason why something was left out.
+///
+/// ```
+/// use metastate::{Ledger, LedgerUnit};
+///
+/// let mut ledger = Ledger::new();
+/// ledger.add("no-destination", LedgerUnit::Rows, 2, 0.0, ["line 7", "line 9"]);
+/// assert_eq!(ledger.get("no-destination", LedgerUnit::Rows).map(|e| e.count), Some(2));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct LedgerEntry {
     /// A stable key in kebab case, such as `never-left`.

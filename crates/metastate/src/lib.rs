@@ -13,6 +13,7 @@
 //! # The way through
 //! [`Counts`] → [`Data`] → [`fit()`] → [`Model`]: one call chooses rank, prior and lambda on held-out transitions, solves and proves the problem above, fits the rank once
 //! more by likelihood, and gives every state its zone. [`verify`] rechecks a result with code of its own, and [`aggregate::latent`] reads times and forecasts off the factors.
+//! What stands here, in [`fit`](mod@fit), [`compare`], [`kinetics`], [`aggregate`], [`verify`] and [`simulate`] is the library; modules that the documentation does not list serve the other crates of this workspace and change without notice.
 //! The steps are there one by one, too: [`Chain`], [`solve::Problem`], [`solve::solve`], [`solve::Solution`]. [`mathematics`] has all equations and references.
 
 #![forbid(unsafe_code)]
@@ -42,6 +43,7 @@ pub use fit::{Data, FitOptions, Model, fit, fit_from};
 pub use ledger::{Ledger, LedgerEntry, LedgerUnit};
 pub use linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};
 pub use proof::Proven;
+pub use solve::{Silent, Solution, Status};
 
 /// The example of the README, compiled and run with the tests.
 #[cfg(doctest)]

@@ -120,7 +120,7 @@ fn every_contender_gets_its_best_smoothing_chosen_on_other_folds() {
     let model = metastate::fit(&data, &FitOptions::default().rank(Rank::Given(ZONES)).unwrap(), &mut Silent).unwrap();
     let fixed = Contender::Fixed(Box::new(model.factors().clone()));
     let direct =
-        score(Model::LowRank(model.factors()), &arena.folds().training(2).unwrap(), arena.folds().held_out(2), Smoothing::default());
+        score(Model::LowRank(model.factors()), &arena.folds().training(2), &arena.folds().held_out(2), Smoothing::default());
     assert_eq!(arena.judge(&fixed, Some(Smoothing::default()), &mut Silent).unwrap().held_out.folds[2], direct.unwrap());
 }
 
@@ -133,7 +133,7 @@ fn a_blend_is_between_counts_and_model() {
     let part = data.without(&folds, 0).unwrap();
     let fitted = fit(Rival::NmfLikelihood, &Training::new(part.chain()).unwrap(), &RivalSettings { rank: 3, seed: 0 }).unwrap();
     let x = fitted.factors().unwrap();
-    let of = |model: Model| score(model, &training, folds.held_out(0), Smoothing::default()).unwrap();
+    let of = |model: Model| score(model, &training, &folds.held_out(0), Smoothing::default()).unwrap();
     let (model, counts) = (of(Model::LowRank(x)), of(Model::Empirical { pseudo: 0.0 }));
     let (much, little) = (of(Model::Blend { factors: x, pseudo: 1e12 }), of(Model::Blend { factors: x, pseudo: 1e-12 }));
     assert!((much.log_likelihood - model.log_likelihood).abs() < 1e-6 && (much.squared_error - model.squared_error).abs() < 1e-6);

@@ -3,6 +3,13 @@
 use std::collections::BTreeMap;
 
 /// How much weight falls into cluster `a` of the one and `b` of the other.
+///
+/// ```
+/// use metastate::aggregate::Overlap;
+///
+/// // The same groups under other names.
+/// assert_eq!(Overlap::of_labels(&[0, 0, 1, 1], &[7, 7, 3, 3]).adjusted_rand(), Some(1.0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overlap {
     cells: BTreeMap<(u32, u32), f64>,

@@ -49,6 +49,15 @@ impl KMeans {
 }
 
 /// A partition of the states.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::Partition;
+///
+/// let memberships = Mat::from_fn(3, 2, |i, j| if (i < 2) == (j == 0) { 0.8 } else { 0.2 });
+/// let zones = Partition::by_membership(&memberships, &[0.5, 0.3, 0.2]);
+/// assert_eq!((zones.labels, zones.sizes), (vec![0, 0, 1], vec![2, 1]));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partition {
     /// The cluster of each state, from 0.

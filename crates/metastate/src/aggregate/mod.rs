@@ -5,6 +5,7 @@ mod assign;
 mod clusters;
 mod coherence;
 pub mod latent;
+#[doc(hidden)]
 pub mod polygons;
 pub mod rivals;
 mod weighted;

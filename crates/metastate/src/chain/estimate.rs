@@ -31,6 +31,12 @@ pub enum Connected {
 }
 
 /// How a chain is estimated from counts.
+///
+/// ```
+/// use metastate::{Estimate, WeightsBy};
+///
+/// let as_along_a_trajectory = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Estimate {
     /// What xi counts.

@@ -34,6 +34,15 @@ pub enum RowWeights {
 /// they are; others are divided by their sum, and the ledger tells of those beyond 1e-8. Where states are transient the stationary law gives them no weight; then every state weighs the
 /// same, `1 / d`. A state whose given weight is zero is left out, as row
 /// and as column; the rows of the others are divided by what remains of them, and a row of which nothing remains goes too.
+///
+/// ```
+/// use metastate::{Chain, Given, Mat};
+///
+/// let p = Mat::from_fn(2, 2, |i, j| if i == j { 0.9 } else { 0.1 });
+/// let chain = Chain::from_dense(p, Given::weights(vec![0.5, 0.5]))?;
+/// assert_eq!(chain.states(), 2);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Given {
     /// Where xi comes from.

@@ -49,6 +49,15 @@ impl WeightPower {
 
 /// A Markov chain with weighted rows. Every state has `xi > 0`: where the weight is zero the data says nothing of the row,
 /// and the dual problem would be unbounded, so such states are left out on the way in and named in the ledger.
+///
+/// ```
+/// use metastate::{Chain, Counts, Estimate, StateIndex};
+///
+/// let counts = Counts::from_pairs(StateIndex::numbered(2), [(0, 1), (1, 0), (0, 0), (0, 1)])?;
+/// let chain = Chain::estimate(&counts, &Estimate::default())?;
+/// assert_eq!(chain.xi(), [0.75, 0.25]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Chain {
     p: Arc<dyn Operator>,

@@ -15,6 +15,7 @@ use crate::solve::select::HeldOut;
 
 /// How strongly the counts are shrunk, and what that is worth on held-out transitions.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Blend {
     /// c.
     pub pseudo: f64,

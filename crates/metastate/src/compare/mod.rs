@@ -85,6 +85,7 @@ pub enum Part {
 
 /// How a contender did.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Judged {
     /// Its scores on the folds that hold transitions.
     pub held_out: HeldOut,
@@ -99,8 +100,7 @@ const SHARES: [f64; 10] = [1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9]
 ///
 /// ```
 /// use metastate::compare::{Arena, Contender};
-/// use metastate::solve::Silent;
-/// use metastate::{Counts, Data, Estimate, FitOptions, StateIndex};
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex};
 ///
 /// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
 /// let counts = Counts::from_pairs(StateIndex::numbered(4), clicks)?;

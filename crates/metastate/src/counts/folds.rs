@@ -20,6 +20,16 @@ const MOST_TRANSITIONS: f64 = 9e15;
 const DEALT_SINGLY: u64 = 8;
 
 /// The data in K disjoint parts. A part is a list of places in the whole and what of them is in it: five bytes an entry where counts are small, and none of its own for the pattern.
+///
+/// ```
+/// use metastate::{Csr, Folds};
+///
+/// let counts = Csr::from_triplets(2, 2, &[(0, 1, 50.0), (1, 0, 50.0)])?;
+/// let folds = Folds::of_trips(&counts, 5, 0)?;
+/// let held_out: f64 = (0..5).map(|f| folds.held_out(f).values().iter().sum::<f64>()).sum();
+/// assert_eq!(held_out, 100.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folds {
     parts: Vec<Dealt>,

@@ -7,6 +7,12 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 
 /// The name of a state, as it stood in the data. It prints exactly as it came in.
+///
+/// ```
+/// use metastate::Label;
+///
+/// assert_eq!(Label::from("Harlem").to_string(), "Harlem");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
     /// A whole number.
@@ -57,6 +63,14 @@ impl From<String> for Label {
 }
 
 /// Labels and the rows they stand for, both ways. Cloning is cheap.
+///
+/// ```
+/// use metastate::{Label, StateIndex};
+///
+/// let names = StateIndex::from_labels(vec![Label::from("home"), Label::from("work")])?;
+/// assert_eq!(names.position(&Label::from("work")), Some(1));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct StateIndex {
     kind: Kind,

@@ -26,6 +26,15 @@ pub enum CountMode {
 
 /// How often each state was followed by each other state. Counts are `f64`: whole numbers up to 2^53 are exact, and weights
 /// such as passengers a trip are welcome.
+///
+/// ```
+/// use metastate::{Counts, StateIndex};
+///
+/// let counts = Counts::from_pairs(StateIndex::numbered(3), [(0, 1), (1, 2), (2, 0), (0, 1)])?;
+/// assert_eq!((counts.states(), counts.transitions()), (3, 4.0));
+/// assert_eq!(counts.departures(), [2.0, 1.0, 1.0]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counts {
     index: StateIndex,

@@ -25,6 +25,7 @@ const SMALLER_LAMBDAS: usize = 6;
 
 /// What was chosen.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Chosen {
     /// The rank and the prior, and what they were chosen from.
     pub choice: Choice,

@@ -27,6 +27,13 @@ pub use options::{Clusters, FOLDS, FitOptions, Lambda, PAPER_MAX_RANK, PATH_FLOO
 use refit::Wanted;
 pub use refit::{CONFIDENCE, Intervals, Refit};
 
+// All that a model holds can be named from here.
+pub use crate::solve::bootstrap::Uncertainty;
+pub use crate::solve::path::LambdaPoint;
+pub use crate::solve::refit::{BestRefit, LeastSquares, Likelihood};
+pub use crate::solve::score::Score;
+pub use crate::solve::select::{Attempt, Choice, HeldOut};
+
 use crate::aggregate::{Partition, ZoneFlows};
 use crate::chain::empirical::transition_matrix;
 use crate::counts::folds::sum;
@@ -39,8 +46,7 @@ use crate::solve::{self, Problem};
 /// Finds the meta-states behind the data.
 ///
 /// ```
-/// use metastate::solve::Silent;
-/// use metastate::{Counts, Data, Estimate, FitOptions, StateIndex, fit};
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
 ///
 /// // Two groups of two pages, 40 clicks inside a group for each one between them.
 /// let inside = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40);

@@ -19,6 +19,17 @@ use super::data::Data;
 ///
 /// There may be two sets of factors: the [`solution`](Model::solution) of the penalised problem, which the proof speaks of, and the [`refit`](Model::refit) at the same
 /// rank without the penalty, which predicts better and has no proof. [`factors`](Model::factors) are the ones to show: those of the refit where there is one.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// assert_eq!(model.zones.labels.len(), 4);
+/// assert_eq!(model.memberships().cols(), model.rank());
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Model {
@@ -110,6 +121,7 @@ impl Model {
 
 /// Distances to the truth, relative to its size, in the norm of the objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Recovery {
     /// Of the penalised solution, relRE.
     pub solution: f64,

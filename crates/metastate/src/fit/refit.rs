@@ -47,6 +47,7 @@ impl Refit {
 
 /// What the bootstrap found.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Intervals {
     /// Intervals of the memberships, and how stable the meta-states are.
     pub uncertainty: Uncertainty,

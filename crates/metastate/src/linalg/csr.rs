@@ -9,6 +9,14 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 
 /// Sparse matrix, row by row, columns ascending and distinct within a row. Cheap to clone: see the module.
+///
+/// ```
+/// use metastate::Csr;
+///
+/// let counts = Csr::from_triplets(2, 3, &[(0, 2, 4.0), (1, 0, 1.0)])?;
+/// assert_eq!((counts.nonzeros(), counts.row_sums()), (2, vec![4.0, 1.0]));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Csr {
     rows: usize,

@@ -3,6 +3,13 @@
 use crate::error::{Error, Result};
 
 /// Dense row-major matrix of `f64`.
+///
+/// ```
+/// use metastate::Mat;
+///
+/// let identity = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+/// assert_eq!((identity.rows(), identity[(1, 1)]), (2, 1.0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mat {
     rows: usize,

@@ -1,13 +1,18 @@
 //! Matrices and the few products that the method needs. Nothing here knows of Markov chains.
 
+#[doc(hidden)]
 pub mod assignment;
 mod csr;
 mod logarithm;
 mod mat;
 mod operator;
+#[doc(hidden)]
 pub mod simplex;
+#[doc(hidden)]
 pub mod singular;
+#[doc(hidden)]
 pub mod small;
+#[doc(hidden)]
 pub mod thin;
 mod wide;
 

@@ -1,24 +1,38 @@
 //! From a chain to its meta-states: the objective, local solvers, the adaptive rank algorithm and its certificate.
 
 mod adaptive;
+#[doc(hidden)]
 pub mod bootstrap;
+#[doc(hidden)]
 pub mod errors;
+#[doc(hidden)]
 pub mod grow;
+#[doc(hidden)]
 pub mod kkt;
 mod lambda_max;
 mod lambda_of_rank;
+#[doc(hidden)]
 pub mod local;
 mod observe;
+#[doc(hidden)]
 pub mod path;
+#[doc(hidden)]
 pub mod problem;
+#[doc(hidden)]
 pub mod refit;
+#[doc(hidden)]
 pub mod relaxation;
+#[doc(hidden)]
 pub mod score;
+#[doc(hidden)]
 pub mod select;
 mod settings;
+#[doc(hidden)]
 pub mod shrink;
 mod solution;
+#[doc(hidden)]
 pub mod start;
+#[doc(hidden)]
 pub mod steer;
 
 pub use adaptive::{Snapshot, resume, solve};

@@ -71,6 +71,17 @@ pub struct Errors {
 }
 
 /// Factors, what they are worth, and how that is known.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// let solution = &model.solution; // of the penalised problem, with its proof
+/// assert!(solution.certified_gap().is_some_and(|gap| gap >= 0.0));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Solution {
     /// U and V, columns ordered by mass, largest first.

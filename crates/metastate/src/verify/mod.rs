@@ -10,6 +10,7 @@
 mod compare;
 mod dual;
 mod lambda_max;
+#[doc(hidden)]
 pub mod plain;
 mod rows;
 
