@@ -103,9 +103,9 @@ fn one(structure: usize, per_state: usize, seed: u64, draws: usize, shares: &mut
     let found = if std::env::args().nth(4).is_some() {
         let parts = Folds::of_trips(&counts, 60, seed)?;
         let blocks: Vec<Csr> = (0..60).map(|f| parts.held_out(f)).collect();
-        bootstrap(Resample::Blocks(&blocks), &x, &settings, || {})?
+        bootstrap(Resample::Blocks(&blocks), &x, &settings, || true)?
     } else {
-        bootstrap(Resample::Trips(&counts), &x, &settings, || {})?
+        bootstrap(Resample::Trips(&counts), &x, &settings, || true)?
     };
     let seconds = clock.elapsed().as_secs_f64();
     for i in 0..truth.u.rows() {

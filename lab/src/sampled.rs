@@ -285,7 +285,7 @@ pub fn fixed(instance: &Instance, lambda: Option<f64>, rank: usize) -> Result<Fi
     })
 }
 
-/// Our default: rank and prior on held-out transitions, lambda the largest on a path that gives this rank, likelihood refit.
+/// Our default: rank and prior on held-out transitions, lambda the smallest found at which no further meta-state pays, likelihood refit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DefaultResult {
     pub prior: f64,

@@ -114,3 +114,73 @@ fn memory_and_time_are_asked_for_before_they_are_taken() {
     assert!(err.contains("E-CLI-TIME-LIMIT") && err.contains("--resume"), "{err}");
     assert!(!place.path("out").exists());
 }
+
+/// The command under a limit of its addresses, in kilobytes.
+fn under(place: &Place, kilobytes: u64, arguments: &str) -> (Option<i32>, String) {
+    let script = format!("ulimit -v {kilobytes}; exec {} {arguments}", env!("CARGO_BIN_EXE_metastate"));
+    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(place.path(".")).output().unwrap();
+    (output.status.code(), text(&output.stderr))
+}
+
+#[test]
+fn three_hundred_thousand_states_in_a_gigabyte_and_a_half_are_refused_in_a_sentence() {
+    let place = Place::new();
+    let states = 300_000u64;
+    let line = |i: u64| format!("{i},{},2\n{i},{},1\n{i},{},1\n", (i + 20) % states, (i * 7 + 3) % states, (i * 31 + 11) % states);
+    place.write("big.csv", (0..states).map(line).fold("from,to,count\n".to_owned(), |text, line| text + &line));
+    let (code, told) = under(&place, 1_500_000, "fit big.csv --as counts --lambda-ratio 0.3 --out out");
+    assert!(code == Some(2) && told.contains("E-DATA-TOO-LARGE") && told.contains("300000 states"), "{code:?} {told}");
+    assert!(told.contains("--max-rank"), "{told}");
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn a_dense_matrix_of_29_gigabytes_is_refused_by_its_header() {
+    let place = Place::new();
+    let states = 60_000u64;
+    let words = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({states}, {states}), }}");
+    let header = format!("{words:<117}\n");
+    let start = [&b"\x93NUMPY\x01\x00"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
+    place.write("p.npy", &start);
+    // A file with a hole: as long as the matrix, and nowhere on the disk.
+    let file = std::fs::OpenOptions::new().write(true).open(place.path("p.npy")).unwrap();
+    file.set_len(start.len() as u64 + 8 * states * states).unwrap();
+    // As on a machine of 24 GB.
+    let (code, told) = under(&place, 24_000_000, "fit p.npy --as matrix --lambda-ratio 0.3 --out out");
+    assert!(code == Some(2) && told.contains("28800000000 bytes") && told.contains("60000 x 60000"), "{code:?} {told}");
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn draws_that_have_no_time_are_left_out_and_said_so() {
+    let place = Place::new();
+    place.write("counts.csv", common::triplets_csv(&common::planted_counts(12, 3)));
+    let draws = ["--refit", "likelihood", "--prior", "1", "--bootstrap", "100000"];
+    let fit = ["fit", "counts.csv", "--lambda-ratio", "0.3", "--time-limit", "3", "--out", "out"];
+    place.expect(0, &[&fit[..], &draws].concat());
+    let summary: serde_json::Value = serde_json::from_slice(&place.read("out/summary.json")).unwrap();
+    assert!(summary["uncertainty"].is_null() && summary["seconds"]["total"].as_f64().unwrap() < 30.0, "{summary}");
+    let hints = summary["hints"].to_string();
+    assert!(hints.contains("there are no intervals"), "{hints}");
+    place.expect(0, &["verify", "out"]);
+    // Without a limit there must be some.
+    let forged =
+        text(&place.read("out/summary.json")).replace(" --time-limit 3", "").replace("\"time_limit\": 3.0", "\"time_limit\": null");
+    place.write("out/summary.json", forged);
+    place.expect(1, &["verify", "out"]);
+}
+
+#[test]
+fn tables_for_spreadsheets_hold_no_formula() {
+    let place = Place::new();
+    place.write("counts.csv", "from,to,count\n=1+1,b,5\nb,=1+1,4\nb,b,7\n=1+1,=1+1,6\n-3,b,2\nb,-3,2\n");
+    place.expect(0, &["fit", "counts.csv", "--lambda-ratio", "0.3", "--out", "out"]);
+    let (out, _) = place.expect(0, &["report", "out", "--escape-formulas", "sheets"]);
+    assert!(out.contains("sheets"), "{out}");
+    let (own, copy) = (text(&place.read("out/states.csv")), text(&place.read("sheets/states.csv")));
+    assert!(own.contains("\n=1+1,") && copy.contains("\n'=1+1,") && copy.contains("\n-3,"), "{own}\n{copy}");
+    assert_eq!(own, copy.replace("\n'", "\n"));
+    place.expect(0, &["verify", "out"]);
+    // Nothing is replaced.
+    place.expect(2, &["report", "out", "--escape-formulas", "sheets"]);
+}

@@ -47,5 +47,5 @@ pub use summary::{
     LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
     StatusWord, Summary, TriedStart, UncertaintyRecord, summary_schema,
 };
-pub use tables::{csv_field, number, parse_csv};
+pub use tables::{csv_field, number, parse_csv, spreadsheet_field};
 pub use zones::ZoneSet;

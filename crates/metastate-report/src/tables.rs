@@ -20,6 +20,12 @@ pub fn csv_field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
+/// The same for a spreadsheet: what it would take for a formula, and is no number, has an apostrophe before it.
+pub fn spreadsheet_field(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    if formula { csv_field(&format!("'{text}")) } else { csv_field(text) }
+}
+
 /// The rows of a CSV text, quotes undone. `None` when a quote is never closed.
 pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
     metastate_ingest::side::csv_records(text, "").ok()
@@ -110,5 +116,14 @@ mod tests {
         let line: Vec<String> = fields.iter().map(|f| csv_field(f)).collect();
         assert_eq!(parse_csv(&format!("{}\n", line.join(","))).unwrap(), [fields]);
         assert!(parse_csv("a,\"b\n").is_none());
+    }
+
+    #[test]
+    fn a_spreadsheet_finds_no_formula() {
+        let escaped = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "=a,b"].map(spreadsheet_field);
+        assert_eq!(escaped, ["'=1+1", "'+cmd|' /C calc'!A0", "'-2+3", "'@SUM(A1)", "'\t=1", "\"'=a,b\""]);
+        // Numbers stay numbers, and all else stays as it is.
+        let same = ["-0.5", "+3", "-1e-300", "-inf", "plain", "a=b", "", "Zürich"];
+        assert_eq!(same.map(spreadsheet_field), same);
     }
 }

@@ -157,9 +157,9 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     if matches!(model, Err(metastate::Error::Interrupted)) && deadline.is_some_and(|d| Instant::now() >= d) {
         return Err(CliError::failed(
             "E-CLI-TIME-LIMIT",
-            "the time was up before there was an answer: rank and lambda were still being chosen",
+            "the time was up before there was an answer: lambda_max, the rank or lambda were still being looked for",
         )
-        .remedy("give the same command a larger --time-limit and --resume, or name the rank with --rank, or lambda with --lambda-ratio"));
+        .remedy("give the same command a larger --time-limit and --resume, or leave it less to look for: --rank, --lambda-ratio"));
     }
     let mut model = model?;
     if let Some((p, _)) = &truth {

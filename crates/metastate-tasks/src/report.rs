@@ -6,8 +6,9 @@ use metastate::aggregate::Partition;
 use metastate::aggregate::rivals::svd_partition;
 use metastate::linalg::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
+use metastate_report::folder::{self, Draft};
 use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
-use metastate_report::{FitResult, Painter, folder, inside};
+use metastate_report::{FitResult, Painter, inside, parse_csv, spreadsheet_field};
 use serde::Serialize;
 
 use crate::args::{Clusters, ReportArgs};
@@ -57,12 +58,15 @@ fn in_our_order(ours: &Partition, theirs: impl Iterator<Item = u32> + Clone, xi:
 pub struct Made {
     page: String,
     bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<String>,
 }
 
 impl Made {
     /// For people.
     pub fn describe(&self) -> String {
-        format!("written {} ({:.1} MB); open it in a browser", self.page, self.bytes as f64 / 1e6)
+        let tables = self.tables.as_ref().map_or_else(String::new, |place| format!("\nthe tables for spreadsheets are in {place}"));
+        format!("written {} ({:.1} MB); open it in a browser{tables}", self.page, self.bytes as f64 / 1e6)
     }
 }
 
@@ -70,11 +74,38 @@ impl Made {
 pub fn run(command: &ReportArgs) -> Result<Made> {
     let place = command.result.as_path();
     let painter = if command.png { Some(Painter::new()?) } else { None };
+    if let Some(out) = &command.escape_formulas {
+        folder::check_free(out, false)?;
+    }
     let bytes = match place.join(COMPARISON).is_file() {
         true => comparison_anew(place, painter.as_ref())?,
         false => fit_anew(place, painter.as_ref())?,
     };
-    Ok(Made { page: place.join("report.html").display().to_string(), bytes })
+    if let Some(out) = &command.escape_formulas {
+        for_spreadsheets(place, out)?;
+    }
+    let tables = command.escape_formulas.as_ref().map(|out| out.display().to_string());
+    Ok(Made { page: place.join("report.html").display().to_string(), bytes, tables })
+}
+
+/// The CSV tables once more, with nothing in them that a spreadsheet would run.
+fn for_spreadsheets(place: &Path, out: &Path) -> Result<()> {
+    let mut names = names_of(place, ".csv")?;
+    names.sort();
+    let draft = Draft::begin(out)?;
+    for name in names {
+        let damaged = || metastate_report::Error::Damaged { path: place.join(&name), what: "has a quote that is never closed".to_owned() };
+        let rows = parse_csv(&inside::read_text(place, &name)?).ok_or_else(damaged)?;
+        let line = |row: &Vec<String>| row.iter().map(|f| spreadsheet_field(f)).collect::<Vec<_>>().join(",") + "\n";
+        draft.file(&name, rows.iter().map(line).collect::<String>().as_bytes())?;
+    }
+    Ok(draft.finish(false)?)
+}
+
+/// The names in a folder that end so.
+fn names_of(place: &Path, end: &str) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(place).map_err(|cause| metastate_report::Error::Io { path: place.to_owned(), doing: "read", cause })?;
+    Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| name.ends_with(end)).collect())
 }
 
 /// What a folder of `compare` is known by.
@@ -84,12 +115,7 @@ fn comparison_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let read = |name: &str| inside::read_text(place, name);
     let record = serde_json::from_str(&read(COMPARISON)?)
         .map_err(|e| metastate_report::Error::Damaged { path: place.join(COMPARISON), what: format!("is not what compare wrote ({e})") })?;
-    let mut names: Vec<String> = std::fs::read_dir(place)
-        .map_err(|cause| metastate_report::Error::Io { path: place.to_owned(), doing: "read", cause })?
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".svg"))
-        .collect();
+    let mut names = names_of(place, ".svg")?;
     names.sort();
     let pictures = names.into_iter().map(|name| Ok((read(&name)?, name))).collect::<Result<Vec<_>>>()?;
     if let Some(painter) = painter {

@@ -119,8 +119,7 @@ fn every_contender_gets_its_best_smoothing_chosen_on_other_folds() {
     // A model from elsewhere is scored as it is.
     let model = metastate::fit(&data, &FitOptions::default().rank(Rank::Given(ZONES)).unwrap(), &mut Silent).unwrap();
     let fixed = Contender::Fixed(Box::new(model.factors().clone()));
-    let direct =
-        score(Model::LowRank(model.factors()), &arena.folds().training(2), &arena.folds().held_out(2), Smoothing::default());
+    let direct = score(Model::LowRank(model.factors()), &arena.folds().training(2), &arena.folds().held_out(2), Smoothing::default());
     assert_eq!(arena.judge(&fixed, Some(Smoothing::default()), &mut Silent).unwrap().held_out.folds[2], direct.unwrap());
 }
 
@@ -140,7 +139,8 @@ fn a_blend_is_between_counts_and_model() {
     assert!((little.squared_error - counts.squared_error).abs() < 0.2);
     // Entry by entry.
     let (c, i) = (7.0, 4);
-    let (row, held) = (training.row(i), folds.held_out(0).row(i));
+    let held_out = folds.held_out(0);
+    let (row, held) = (training.row(i), held_out.row(i));
     let n: f64 = row.1.iter().sum();
     let marginal = metastate::solve::refit::marginal_law(&training);
     let at = |j: u32| {

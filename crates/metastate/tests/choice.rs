@@ -222,7 +222,7 @@ fn the_bootstrap_knows_what_is_sure() {
     let refit = LikelihoodSettings { prior: 0.3, max_passes: 40, tolerance: 1e-7, accelerate: true };
     let reference = SpectralFits::new(counts.clone(), 0).unwrap().likelihood(3, &refit).unwrap().factors;
     let settings = BootstrapSettings { replicates: 20, confidence: 0.9, refit, seed: 1 };
-    let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();
+    let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || true).unwrap();
     assert!(found.stability.iter().all(|s| *s > 0.8), "{:?}", found.stability);
     let inside = |x: &Mat, low: &Mat, high: &Mat| (0..61).all(|i| (0..3).all(|k| low[(i, k)] <= x[(i, k)] && x[(i, k)] <= high[(i, k)]));
     assert!(inside(&reference.u, &found.lower, &found.upper), "every published membership lies in its own interval");
@@ -231,12 +231,12 @@ fn the_bootstrap_knows_what_is_sure() {
     assert!(sure >= 58, "{sure} of 60");
     let width = |i: usize| (0..3).map(|k| found.upper[(i, k)] - found.lower[(i, k)]).fold(0.0, f64::max);
     assert!(found.undecided[60] || found.agreement[60] < 1.0 || width(60) > 0.1, "the torn state: {}", found.agreement[60]);
-    let again = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();
+    let again = bootstrap(Resample::Trips(&counts), &reference, &settings, || true).unwrap();
     assert_eq!(found, again);
     // Blocks: the same counts in six parts.
     let parts = Folds::of_trips(&counts, 6, 3).unwrap();
     let blocks: Vec<Csr> = (0..6).map(|f| parts.held_out(f)).collect();
-    let by_blocks = bootstrap(Resample::Blocks(&blocks), &reference, &settings, || {}).unwrap();
+    let by_blocks = bootstrap(Resample::Blocks(&blocks), &reference, &settings, || true).unwrap();
     assert!(by_blocks.stability.iter().all(|s| *s > 0.7), "{:?}", by_blocks.stability);
     assert!(inside(&reference.u, &by_blocks.lower, &by_blocks.upper));
 }
@@ -274,7 +274,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         let order = cheapest_assignment(3, |k, l| -(0..40).map(|i| u[(i, k)] * x.u[(i, l)]).sum::<f64>());
         let reference = metastate::solve::Factors { u: x.u.select_columns(&order), v: x.v.select_columns(&order) };
         let settings = BootstrapSettings { replicates: 20, confidence: 0.9, refit, seed };
-        let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || {}).unwrap();
+        let found = bootstrap(Resample::Trips(&counts), &reference, &settings, || true).unwrap();
         for i in 0..40 {
             for k in 0..3 {
                 let between = usize::from(i >= 36 && k < 2);

@@ -438,7 +438,7 @@ fn defaults(page: &mut Page, found: &[Found]) {
         ]);
     }
     page.line(
-        "Our default on the same instances, nothing known: rank chosen on held-out transitions, λ the largest on the path with that rank (a large λ: the \
+        "Our default on the same instances, nothing known: rank chosen on held-out transitions, λ the smallest found at which no further meta-state pays (the \
          penalised solution is there for its certificate and its rank, not for its relRE), and the likelihood refit. The last column is the least-squares refit of the solution at the printed λ\\*.",
     );
     let head = [

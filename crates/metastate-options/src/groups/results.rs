@@ -21,5 +21,8 @@ options! {
         result: PathBuf = PathBuf::new() => |e| e.value("RESULT").positional().required();
         /// Write the plots as PNG files, too.
         png: bool = false => |e| e;
+        /// Write copies of the tables into this folder, for spreadsheets: an apostrophe stands before every field that one would take for a formula. The result's own tables keep
+        /// the labels as they were read.
+        escape_formulas: Option<PathBuf> = None => |e| e.value("FOLDER");
     }
 }

@@ -24,7 +24,7 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     when(subject.has_cells(), &["zones.geojson", "zones.parquet"]);
     when(fit.chooses() && subject.data.parts().is_some(), &["path.csv", "ranks.csv"]);
     when(fit.refit_kind() != RefitKind::None, &["refit.npz"]);
-    when(fit.bootstrap > 0, &["uncertainty.csv"]);
+    when(subject.draws() > 0, &["uncertainty.csv"]);
     names
 }
 

@@ -47,7 +47,7 @@ fn demand(it_is: bool, what: &str) -> Result<(), String> {
 fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Result<(), String> {
     let s = subject.u().cols();
     demand(saved.chain.rows() == s, "chain: not one row a meta-state")?;
-    demand(saved.draws.len() == if subject.data.parts().is_some() { subject.fit.bootstrap } else { 0 }, "draws: not as many as asked for")?;
+    demand(saved.draws.len() == if subject.data.parts().is_some() { subject.draws() } else { 0 }, "draws: not as many as asked for")?;
     let chain = subject.data.chain();
     let (gram, _) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), 0);
     let alike = least_correlation(&gram) <= INDEPENDENT || !Classes::of(chain.p()).connected();

@@ -143,8 +143,9 @@ pub fn recheck(
     let typed = command::read(summary);
     command::check(&mut checks, summary, input, fit, &typed);
     let typed = typed.ok().flatten();
+    let limited = typed.as_ref().is_some_and(|t| t.command.run.time_limit.is_some());
     checks.table("xi", (result.xi != data.chain().xi()).then(|| "other weights".to_owned()));
-    let subject = match Subject::new(folder, result, fit, data) {
+    let subject = match Subject::new(folder, result, fit, data, limited) {
         Ok(subject) => subject,
         Err(why) => {
             checks.table("sizes", Some(why));
@@ -157,8 +158,7 @@ pub fn recheck(
     status::check(&mut checks, summary, fit, typed.as_ref(), &proven);
     tables::check(&mut checks, &subject);
     zones::check(&mut checks, &subject);
-    let limited = typed.as_ref().is_some_and(|t| t.command.run.time_limit.is_some());
-    refit::check(&mut checks, &subject, truth, limited);
+    refit::check(&mut checks, &subject, truth);
     choice::check(&mut checks, &subject, typed.as_ref(), &proven, deep)?;
     uncertainty::check(&mut checks, &subject);
     kinetics::check(&mut checks, &subject);

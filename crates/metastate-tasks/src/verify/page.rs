@@ -73,7 +73,7 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
     demand(page.is_object(), "cannot be read")?;
     demand(page["cell"].as_f64() == subject.data.cell, "cell")?;
     wrong_heat(subject, &page["heat"])?;
-    if subject.fit.bootstrap == 0 {
+    if subject.draws() == 0 {
         demand(page["timescale_intervals"].as_array().is_none_or(Vec::is_empty), "timescale_intervals: there are no draws")?;
     }
     let story = &page["path"];

@@ -14,11 +14,13 @@ use crate::args::RefitKind;
 const FURTHER_PASSES: usize = 20;
 /// and what they may gain a transition: the refit ends when two passes gain less than 1e-8, or after 500; by then they gain little.
 const FURTHER_GAIN: f64 = 1e-3;
+/// Nats that a prior with other shares may move a transition that is all prior.
+const ANOTHER_PRIOR: f64 = 0.1;
 /// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
 const FURTHER_SHARE: f64 = 1e-2;
 
-/// The record and the factors. `limited`: the command had a time limit, which may have ended the refit before it was at rest.
-pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>, limited: bool) {
+/// The record and the factors.
+pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) {
     let summary = &subject.result.summary;
     let kind = match subject.fit.refit_kind() {
         RefitKind::None => {
@@ -39,7 +41,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
     let chain = subject.data.chain();
     match told {
         RefitRecord::LeastSquares(told) => least_squares(checks, subject, told, refit),
-        RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit, limited),
+        RefitRecord::Likelihood(told) => likelihood(checks, subject, told, refit),
     }
     if let Some(truth) = truth {
         let (found, reported) = (recovery(chain, refit, truth), told.rel_re().unwrap_or(f64::NAN));
@@ -131,7 +133,7 @@ fn rank_one(chain: &Chain) -> Factors {
 }
 
 /// The likelihood with and without the prior; further passes find little to gain.
-fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors, limited: bool) {
+fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors) {
     let Factors { u, v } = refit;
     // What was counted, or for a given matrix its weights times its rows, and the prior in the same unit.
     let Ok((counts, unit)) = subject.data.data.transitions() else {
@@ -157,16 +159,19 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, r
     if !strength.is_finite() {
         return checks.table("refit is at rest", Some("no prior in the record".to_owned()));
     }
-    if limited && !told.converged {
+    if subject.limited && !told.converged {
         return checks.not_checked("refit is at rest", "not converged", "the command had a time limit");
     }
     let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
     let gain = climbed.values.last().copied().unwrap_or(f64::NAN) - found;
+    // The passes made here have the prior of the refit itself, those of the refit that of its start: what they differ by is a share of what the prior weighs.
+    let pseudo = strength * u.rows() as f64;
+    let most = FURTHER_GAIN + ANOTHER_PRIOR * pseudo / (pseudo + counts.values().iter().sum::<f64>());
     checks.add(
         "refit is at rest",
-        format!("at most {FURTHER_GAIN:.0e} a transition"),
+        format!("at most {most:.0e} a transition"),
         format!("{gain:.1e} in {FURTHER_PASSES} passes"),
-        gain <= FURTHER_GAIN,
+        gain <= most,
     );
 }
 

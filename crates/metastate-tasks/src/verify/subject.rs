@@ -19,13 +19,21 @@ pub struct Subject<'a> {
     pub fit: &'a FitArgs,
     /// The data, read and counted anew.
     pub data: &'a data::Dataset,
+    /// Whether the command had a time limit, which may have ended the refit before it was at rest, or the draws.
+    pub limited: bool,
     /// Labels of the states.
     pub labels: Vec<String>,
 }
 
 impl<'a> Subject<'a> {
     /// `None`, with the reason, when U and V are not of the size of these data: nothing else makes sense then.
-    pub fn new(folder: &'a Path, result: &'a SavedResult, fit: &'a FitArgs, data: &'a data::Dataset) -> Result<Self, String> {
+    pub fn new(
+        folder: &'a Path,
+        result: &'a SavedResult,
+        fit: &'a FitArgs,
+        data: &'a data::Dataset,
+        limited: bool,
+    ) -> Result<Self, String> {
         let d = data.chain().states();
         for (name, x) in [("factors.npz", Some(&result.factors)), ("refit.npz", result.refit.as_ref())] {
             if let Some(Factors { u, v }) = x.filter(|x| (x.u.rows(), x.v.rows(), x.v.cols()) != (d, d, x.u.cols()) || x.u.cols() == 0) {
@@ -36,7 +44,12 @@ impl<'a> Subject<'a> {
             return Err(format!("factors.npz holds {} weights", result.xi.len()));
         }
         let labels = data.chain().index().labels().map(|l| l.to_string()).collect();
-        Ok(Subject { folder, result, fit, data, labels })
+        Ok(Subject { folder, result, fit, data, limited, labels })
+    }
+
+    /// Draws that the result must rest on: those asked for. Where the time was up there are all or none.
+    pub fn draws(&self) -> usize {
+        if self.limited && self.result.summary.uncertainty.is_none() { 0 } else { self.fit.bootstrap }
     }
 
     /// What the tables speak of: the refit where one was asked for. A file that should not be there speaks for nobody.

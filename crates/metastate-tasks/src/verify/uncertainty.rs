@@ -9,7 +9,7 @@ use super::tables::home;
 /// The record and `uncertainty.csv`.
 pub fn check(checks: &mut Checks, subject: &Subject) {
     let told = &subject.result.summary.uncertainty;
-    if subject.fit.bootstrap == 0 {
+    if subject.draws() == 0 {
         if told.is_some() {
             checks.table("uncertainty", Some("no draws were asked for".to_owned()));
         }

@@ -67,7 +67,8 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     let chain = data.chain();
     options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
     observer.stage(Stage::LambdaMax);
-    let lambda_max = solve::lambda_max(chain.p(), chain.weights(), options.seed)?;
+    let lambda_max =
+        solve::lambda_max_watched(chain.p(), chain.weights(), options.seed, &mut || observer.look() == solve::Control::Continue)?;
     if data.parts().is_none() && options.must_hold_out() {
         return Err(Error::NothingToHoldOut { lambda_max });
     }
@@ -124,31 +125,43 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     if of_matrix.is_some() {
         hints.insert(0, model::rank_of_matrix(&solution, options));
     }
-    let moves = moves(data, options, &shown.u, &zones, observer)?;
+    // Where the time was up before there were intervals, there are none of the kinetics either.
+    let draws = if intervals.is_none() && observer.look() == solve::Control::TimeUp { 0 } else { options.bootstrap };
+    if draws < options.bootstrap {
+        hints
+            .push("the time was up before the draws were made: there are no intervals; a larger --time-limit has room for them".to_owned());
+    }
+    let moves = moves(data, options, &shown.u, &zones, draws, observer)?;
     hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
     observer.stage(Stage::Done);
     Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, moves, hints })
 }
 
 /// What goes on between zones and meta-states, where the chain goes on at all.
-fn moves(data: &Data, options: &FitOptions, u: &Mat, zones: &Partition, observer: &mut dyn FitObserver) -> Result<Option<Moves>> {
+fn moves(
+    data: &Data,
+    options: &FitOptions,
+    u: &Mat,
+    zones: &Partition,
+    draws: usize,
+    observer: &mut dyn FitObserver,
+) -> Result<Option<Moves>> {
     let chain = data.chain();
     if !chain.goes_on() {
         return Ok(None);
     }
     let flows = ZoneFlows::new(chain.p(), chain.departures(), zones);
     not_interrupted(observer)?;
-    Ok(Some(Moves { flows, kinetics: kinetics(data, options, u)? }))
+    Ok(Some(Moves { flows, kinetics: kinetics(data, options, u, draws)? }))
 }
 
 /// The chain of the meta-states, estimated once more on the data at the memberships to be shown.
-fn kinetics(data: &Data, options: &FitOptions, u: &Mat) -> Result<Kinetics> {
+fn kinetics(data: &Data, options: &FitOptions, u: &Mat, draws: usize) -> Result<Kinetics> {
     let chain = data.chain();
     let parts = data.parts();
     let observed =
         Observations { p: chain.p(), departures: chain.departures(), overlap: parts.map_or(1.0, Parts::overlap), counted: parts.is_some() };
-    let draws =
-        parts.filter(|_| options.bootstrap > 0).map(|p| DrawSettings { data: p.resample(), draws: options.bootstrap, seed: options.seed });
+    let draws = parts.filter(|_| draws > 0).map(|p| DrawSettings { data: p.resample(), draws, seed: options.seed });
     let mut kinetics = Kinetics::estimate(u, &observed, options.reversible, draws.as_ref())?;
     if let Some(parts) = parts {
         let points = LAGS.iter().filter_map(|&times| lag_point(u, parts, times, options).transpose()).collect::<Result<Vec<_>>>()?;

@@ -132,13 +132,19 @@ pub(super) fn intervals(
     let (Some(Refit::Likelihood { best, prior }), true) = (refit, options.bootstrap > 0) else { return Ok(None) };
     let parts = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?;
     observer.stage(Stage::Bootstrap);
-    if observer.look() == Control::TimeUp {
-        return Ok(None);
-    }
     let refit =
         LikelihoodSettings { prior: *prior, max_passes: PASSES_A_DRAW, tolerance: TOLERANCE_OF_A_DRAW, ..LikelihoodSettings::default() };
     let settings = BootstrapSettings { replicates: options.bootstrap, confidence: CONFIDENCE, refit, seed: options.seed };
-    let uncertainty = bootstrap(parts.resample(), &best.fit.factors, &settings, || {})?;
+    let mut seen = Control::Continue;
+    let drawn = bootstrap(parts.resample(), &best.fit.factors, &settings, || {
+        seen = observer.look();
+        seen == Control::Continue
+    });
+    let uncertainty = match drawn {
+        // There is an answer, and no intervals of it.
+        Err(Error::Interrupted) if seen == Control::TimeUp => return Ok(None),
+        other => other?,
+    };
     // A matrix that happens to be square has no latent chain where its sides are different sets.
     let latent = uncertainty.latent.as_ref().filter(|_| data.chain().goes_on());
     let timescales = latent.map_or_else(Vec::new, |latent| timescale_intervals(latent, CONFIDENCE));

@@ -116,9 +116,10 @@ impl Kinetics {
     pub fn estimate(u: &Mat, data: &Observations, reversible: bool, draws: Option<&DrawSettings>) -> Result<Self> {
         let classes = Classes::of(data.p);
         let found = if reversible { Some(reversible::of_operator(data)?) } else { None };
+        let lifted = lifted(data.departures);
         let (p, departures): (&dyn Operator, &[f64]) = match &found {
             Some(r) => (r.operator(), r.law()),
-            None => (data.p, data.departures),
+            None => (data.p, &lifted),
         };
         let basis = Basis::new(u, p, departures, &classes);
         let moments = Moments::of_operator(&basis, p, departures);
@@ -256,6 +257,17 @@ impl Kinetics {
         });
         let exits = |j: usize| visits[j] / data.overlap * (1.0 - self.chain[(j, j)]);
         (0..self.rank()).filter(|&j| self.chain[(j, j)] < 1.0 && exits(j) < FEW_EXITS).collect()
+    }
+}
+
+/// Departures below this are made larger by a power of two: their products would leave the numbers, and the chain knows shares only.
+const TINY: f64 = 1e-200;
+
+fn lifted(departures: &[f64]) -> std::borrow::Cow<'_, [f64]> {
+    let most = departures.iter().copied().fold(0.0, f64::max);
+    match most < TINY {
+        true => departures.iter().map(|n| n * 2f64.powi(1000)).collect(),
+        false => departures.into(),
     }
 }
 

@@ -184,10 +184,21 @@ pub struct Candidate<'a> {
 /// The best bound that one of the candidates gives, with its witness. It always ends, and always with a bound: at the worst zero. A bound
 /// of `enough` is not made tighter at great cost; infinity asks for the best that can be had.
 pub fn prove(problem: &Problem, candidates: &[Candidate], enough: f64, effort: &Effort) -> (Proven, Witness) {
+    prove_watched(problem, candidates, enough, effort, &mut || true)
+}
+
+/// The same; `go_on` is asked before a bound is made tighter at great cost, and says whether there is time for that.
+pub fn prove_watched(
+    problem: &Problem,
+    candidates: &[Candidate],
+    enough: f64,
+    effort: &Effort,
+    go_on: &mut dyn FnMut() -> bool,
+) -> (Proven, Witness) {
     let mut best = (Proven::TRIVIAL, Witness::none(problem.rows(), problem.cols()));
     for c in candidates {
         let w = DualPoint { problem, a: c.a, b: c.b, mu: c.mu };
-        let Some(found) = bound(&w, enough, effort) else { continue };
+        let Some(found) = bound(&w, enough, effort, go_on) else { continue };
         if found.0.lower_bound > best.0.lower_bound {
             best = found;
         }
@@ -196,10 +207,10 @@ pub fn prove(problem: &Problem, candidates: &[Candidate], enough: f64, effort: &
 }
 
 /// The bound of one point: clip, prove the norm of what is left, evaluate. None where the numbers are beyond the range of f64.
-fn bound(w: &DualPoint, enough: f64, effort: &Effort) -> Option<(Proven, Witness)> {
+fn bound(w: &DualPoint, enough: f64, effort: &Effort, go_on: &mut dyn FnMut() -> bool) -> Option<(Proven, Witness)> {
     // (P3)
     let worth = |clipped: &Clipped, norm: f64| value::lower(w, clipped) / norm.max(1.0);
-    let (clipped, norm, method) = norm::clip_and_prove(w, effort, &|clipped, norm| worth(clipped, norm) >= enough)?;
+    let (clipped, norm, method) = norm::clip_and_prove(w, effort, &|clipped, norm| worth(clipped, norm) >= enough, go_on)?;
     let lower_bound = worth(&clipped, norm);
     if !(lower_bound > 0.0 && lower_bound.is_finite()) {
         return None;

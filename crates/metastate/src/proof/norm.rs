@@ -36,14 +36,19 @@ const WORTH_MORE_STEPS: f64 = 0.1;
 /// Numbers that the vectors of a Lanczos run may take, all together: 1.6 GB.
 const LANCZOS_ROOM: usize = 200_000_000;
 
-/// What is clipped, what the norm of the rest is proven to be at most, and how. Where `enough` says so, a loose norm is not made tighter.
-pub(super) fn clip_and_prove(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Clipped, f64) -> bool) -> Option<(Clipped, f64, Method)> {
+/// What is clipped, what the norm of the rest is proven to be at most, and how. Where `enough` says so, or there is no time to `go_on`, a loose norm is not made tighter.
+pub(super) fn clip_and_prove(
+    w: &DualPoint,
+    effort: &Effort,
+    enough: &dyn Fn(&Clipped, f64) -> bool,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<(Clipped, f64, Method)> {
     let found = if w.problem.p.low_rank().is_some() {
         low_rank(w)?
     } else if w.problem.larger_side() <= effort.cholesky_states {
-        dense(w, effort, enough)?
+        dense(w, effort, enough, go_on)?
     } else {
-        large(w, effort)?
+        large(w, effort, go_on)?
     };
     found.1.is_finite().then_some(found)
 }
@@ -79,13 +84,18 @@ fn low_rank(w: &DualPoint) -> Option<(Clipped, f64, Method)> {
 }
 
 /// (P6)
-fn dense(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Clipped, f64) -> bool) -> Option<(Clipped, f64, Method)> {
+fn dense(
+    w: &DualPoint,
+    effort: &Effort,
+    enough: &dyn Fn(&Clipped, f64) -> bool,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<(Clipped, f64, Method)> {
     let full = w.dense();
     full.first_not_finite().is_none().then_some(())?;
     if w.problem.larger_side() > DECOMPOSED_STATES {
         let clipped = explore(w, effort)?.clip();
         let norm = cholesky_norm(&minus(&full, &clipped)) + rounding(w, &clipped);
-        if norm <= LOOSE || enough(&clipped, norm) {
+        if norm <= LOOSE || enough(&clipped, norm) || !go_on() {
             return Some((clipped, norm, Method::Cholesky));
         }
     }
@@ -180,9 +190,9 @@ fn largest_eigenvalue(square: &Mat) -> f64 {
 }
 
 /// (P7)
-fn large(w: &DualPoint, effort: &Effort) -> Option<(Clipped, f64, Method)> {
+fn large(w: &DualPoint, effort: &Effort, go_on: &mut dyn FnMut() -> bool) -> Option<(Clipped, f64, Method)> {
     let leading = explore(w, effort)?;
-    let (rest, failure_probability) = lanczos_norm(w, &leading, effort);
+    let (rest, failure_probability) = lanczos_norm(w, &leading, effort, go_on);
     let clipped = leading.clip();
     let norm = leading.norm_with(rest, rounding(w, &clipped));
     Some((clipped, norm, Method::Lanczos { failure_probability }))
@@ -190,7 +200,7 @@ fn large(w: &DualPoint, effort: &Effort) -> Option<(Clipped, f64, Method)> {
 
 /// An upper bound of the norm of the rest, and the probability that it does not hold: more steps as long as the bound is above 1 and
 /// more of them could bring it below.
-fn lanczos_norm(w: &DualPoint, leading: &Leading, effort: &Effort) -> (f64, f64) {
+fn lanczos_norm(w: &DualPoint, leading: &Leading, effort: &Effort, go_on: &mut dyn FnMut() -> bool) -> (f64, f64) {
     let d = w.problem.cols();
     let allowed = effort.failure_probability / TRIES as f64;
     let most = effort.most_lanczos_steps.min(LANCZOS_ROOM / d).max(2);
@@ -209,7 +219,7 @@ fn lanczos_norm(w: &DualPoint, leading: &Leading, effort: &Effort) -> (f64, f64)
         best = best.min(bound);
         spent += allowed;
         // What exceeds 1 stays above it, however many steps: more of them sharpen the bound, and are worth it only where it is loose.
-        if best <= 1.0 || steps == most || best - largest <= WORTH_MORE_STEPS * (largest - 1.0) {
+        if best <= 1.0 || steps == most || best - largest <= WORTH_MORE_STEPS * (largest - 1.0) || !go_on() {
             break;
         }
         steps = (2 * steps).min(most);

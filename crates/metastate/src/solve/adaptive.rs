@@ -403,8 +403,12 @@ impl<'a> Run<'a> {
         let Relaxation { a, b, mu, .. } = &self.state.relaxation;
         let candidate = Candidate { a, b, mu };
         let enough = self.enough(self.value);
-        let (proven, _) = self.proven.get_or_insert_with(|| proof::prove(self.problem, &[candidate], enough, &self.settings.certificate));
-        proven.lower_bound()
+        if self.proven.is_none() {
+            let progress = self.progress(Phase::Certifying);
+            let go_on = &mut || self.observer.progress(&progress) == Control::Continue;
+            self.proven = Some(proof::prove_watched(self.problem, &[candidate], enough, &self.settings.certificate, go_on));
+        }
+        self.proven.as_ref().map_or(0.0, |(proven, _)| proven.lower_bound())
     }
 
     /// A bound that leaves half of the gap asked for is enough; without a gap to reach, nothing is.
@@ -482,7 +486,9 @@ impl<'a> Run<'a> {
         let cached = self.proven.take();
         let own = (guess > relaxed || problem.larger_side() <= BOTH_POINTS).then(|| {
             let candidate = Candidate { a: &own.a, b: &own.b, mu: &own.mu };
-            proof::prove(problem, &[candidate], self.enough(objective), &self.settings.certificate)
+            let (enough, progress) = (self.enough(objective), self.progress(Phase::Certifying));
+            let go_on = &mut || self.observer.progress(&progress) == Control::Continue;
+            proof::prove_watched(problem, &[candidate], enough, &self.settings.certificate, go_on)
         });
         let larger = |a: (Proven, Witness), b: (Proven, Witness)| if b.0.lower_bound() > a.0.lower_bound() { b } else { a };
         match (cached, own) {

@@ -21,6 +21,8 @@ use crate::stats::reflected;
 
 /// Memory for the memberships of all replicates, at most.
 const MOST_BYTES: u128 = 4 << 30;
+/// Draws that are made side by side, before anybody may stop them.
+const DRAWS_AT_ONCE: usize = 16;
 /// States whose errors are looked at in every draw, at most.
 const MOST_STATES: usize = 2000;
 /// The same, at least.
@@ -95,8 +97,14 @@ struct Draw {
     seen: Vec<Seen>,
 }
 
-/// Fits `replicates` draws from the reference on and compares them with the world they come from. `watch` is told of each draw done.
-pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettings, watch: impl Fn() + Sync) -> Result<Uncertainty> {
+/// Fits `replicates` draws from the reference on and compares them with the world they come from. `go_on` is asked before every few draws and may end them with
+/// [`Error::Interrupted`].
+pub fn bootstrap(
+    data: Resample,
+    reference: &Factors,
+    settings: &BootstrapSettings,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Uncertainty> {
     let (d, s) = (reference.u.rows(), reference.rank());
     check(settings, d, s)?;
     let whole = match data {
@@ -115,25 +123,29 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
     let world = World::new(data, &whole, reference, settings.refit.prior)?;
     let looked_at = looked_at(&whole);
     let everywhere: Vec<u32> = (0..whole.cols() as u32).collect();
-    let draws: Vec<Draw> = (0..settings.replicates)
-        .into_par_iter()
-        .map(|b| {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_add(b as u64));
-            rng.jump();
-            let observed = Observed::new(world.draw(&mut rng)?)?;
-            let x = likelihood(&observed, reference, &settings.refit)?.factors;
-            let order = matching(&world.truth.u, &x.u, &share);
-            let x = Factors { u: x.u.select_columns(&order), v: x.v.select_columns(&order) };
-            let mut memberships = Vec::new();
-            for i in looked_at.clone().filter(|_| s > 1) {
-                let ((ends, counts), law) = (observed.counts().row(i), world.law(i));
-                let law = Row { ends: &everywhere, counts: &law, v: &x.v };
-                memberships.extend(seen(&Row { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
-            }
-            watch();
-            Ok(Draw { latent: latent(&x), u: x.u, seen: memberships })
-        })
-        .collect::<Result<_>>()?;
+    let draw = |b: usize| -> Result<Draw> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_add(b as u64));
+        rng.jump();
+        let observed = Observed::new(world.draw(&mut rng)?)?;
+        let x = likelihood(&observed, reference, &settings.refit)?.factors;
+        let order = matching(&world.truth.u, &x.u, &share);
+        let x = Factors { u: x.u.select_columns(&order), v: x.v.select_columns(&order) };
+        let mut memberships = Vec::new();
+        for i in looked_at.clone().filter(|_| s > 1) {
+            let ((ends, counts), law) = (observed.counts().row(i), world.law(i));
+            let law = Row { ends: &everywhere, counts: &law, v: &x.v };
+            memberships.extend(seen(&Row { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
+        }
+        Ok(Draw { latent: latent(&x), u: x.u, seen: memberships })
+    };
+    let mut draws: Vec<Draw> = Vec::with_capacity(settings.replicates);
+    while draws.len() < settings.replicates {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        let some = draws.len()..settings.replicates.min(draws.len() + DRAWS_AT_ONCE);
+        draws.extend(some.into_par_iter().map(draw).collect::<Result<Vec<_>>>()?);
+    }
     let thresholds = Thresholds::of(draws.iter().flat_map(|draw| draw.seen.iter().copied()).collect(), settings.confidence);
     let ends = intervals(&whole, reference, &thresholds);
     let (memberships, drawn): (Vec<Mat>, Vec<Option<Mat>>) = draws.into_iter().map(|draw| (draw.u, draw.latent)).unzip();

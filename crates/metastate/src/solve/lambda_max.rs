@@ -3,7 +3,7 @@
 
 use super::grow;
 use super::problem::{Factors, Problem};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::simplex::project;
 use crate::linalg::{Mat, Operator, thin};
 use crate::proof::point::{DualPoint, beside};
@@ -64,7 +64,17 @@ pub fn rank_one(problem: &Problem) -> Factors {
 /// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
 /// it, the climb slows down: its steps are extrapolated, and with few states the rest of the way is bracketed, with a thorough search at every step.
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
-    let at = |lambda: f64, from: From| -> Result<(f64, Mat)> { Ok(best_pair(&Problem::new(p, weights, lambda)?, from, seed)) };
+    lambda_max_watched(p, weights, seed, &mut || true)
+}
+
+/// The same; `go_on` is asked before every search and may end it with [`Error::Interrupted`]: there is no lambda_max that is half found.
+pub fn lambda_max_watched(p: &dyn Operator, weights: &[f64], seed: u64, go_on: &mut dyn FnMut() -> bool) -> Result<f64> {
+    let mut at = |lambda: f64, from: From| -> Result<(f64, Mat)> {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        Ok(best_pair(&Problem::new(p, weights, lambda)?, from, seed))
+    };
     // Far below every lambda that matters, and far above numbers whose squares vanish.
     let mut low = SMALLEST * weights.iter().map(|w| w * w).sum::<f64>();
     let dear = p.nonzeros() > DEAR;
@@ -96,7 +106,7 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
         if p.rows().max(p.cols()) > BRACKETED_STATES {
             break;
         }
-        let pays = |lambda: f64| -> Result<bool> { Ok(at(lambda, From::Near(&starts))?.0 > lambda * (1.0 + DETECTED)) };
+        let mut pays = |lambda: f64| -> Result<bool> { Ok(at(lambda, From::Near(&starts))?.0 > lambda * (1.0 + DETECTED)) };
         let (mut high, mut step) = (low * (1.0 + PRECISION), 2.0 * PRECISION);
         while pays(high)? && step < 1e6 {
             low = high;

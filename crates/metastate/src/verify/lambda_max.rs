@@ -26,12 +26,16 @@ pub struct LambdaMaxCheck {
     pub degenerate: bool,
     /// Whether the stated value is the smallest that is ever told: the true one may lie below it.
     pub smallest: bool,
+    /// What rounding may make of a best pair: its terms are as large as `sum xi^2 / lambda`.
+    pub rounding: f64,
 }
 
 impl LambdaMaxCheck {
     /// Whether the stated value stands.
     pub fn stands(&self) -> bool {
-        self.degenerate || (self.at_it <= 1.0 + ROOM && (self.below_it > 1.0 + PAYS || self.smallest))
+        // Where rounding is larger than what pays, no search can tell.
+        let untold = self.rounding > PAYS && self.below_it > 1.0 - self.rounding;
+        self.degenerate || (self.at_it <= 1.0 + ROOM && (self.below_it > 1.0 + PAYS || self.smallest || untold))
     }
 }
 
@@ -49,7 +53,7 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
     let left_over = rows.residual2(xi, &ones, &one_law);
     let degenerate = left_over <= 1e-20 * rows.norm2(xi);
     if degenerate || !(stated > 0.0 && stated.is_finite()) {
-        return Ok(LambdaMaxCheck { at_it: f64::NAN, below_it: f64::NAN, degenerate, smallest: false });
+        return Ok(LambdaMaxCheck { at_it: f64::NAN, below_it: f64::NAN, degenerate, smallest: false, rounding: 0.0 });
     }
     let found = |lambda: f64| search(&rows, xi, &weights, total, &mean, lambda, seed);
     let mut below_it = found(0.9 * stated);
@@ -61,7 +65,8 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
         below_it = below_it.max(search(&rows, xi, &weights, total, &mean, share * stated, seed.wrapping_add(k)));
     }
     let smallest = stated <= SMALLEST * total * (1.0 + ROOM);
-    Ok(LambdaMaxCheck { at_it: found(stated), below_it, degenerate, smallest })
+    let rounding = (rows.side() + 64) as f64 * f64::EPSILON * total / stated;
+    Ok(LambdaMaxCheck { at_it: found(stated), below_it, degenerate, smallest, rounding })
 }
 
 /// The best pair at the rank-one solution of this lambda.

@@ -11,7 +11,10 @@ pub fn moments(u: &Mat, p: &dyn Operator, departures: &[f64], steps: usize) -> (
     let image = moved(&w, p);
     let s = u.cols();
     let (mut gram, mut through) = (Mat::zeros(s, s), Mat::zeros(s, s));
-    for (i, n) in departures.iter().enumerate() {
+    // The chain knows shares only. Of departures at the end of the numbers nothing would be left in their products.
+    let most = departures.iter().copied().fold(0.0, f64::max);
+    let unit = if most < 1e-200 { most } else { 1.0 };
+    for (i, n) in departures.iter().map(|n| n / unit).enumerate() {
         for j in 0..s {
             for k in 0..s {
                 gram[(j, k)] += n * w[(i, j)] * w[(i, k)];
