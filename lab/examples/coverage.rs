@@ -102,7 +102,7 @@ fn one(structure: usize, per_state: usize, seed: u64, draws: usize, shares: &mut
     let clock = Instant::now();
     let found = if std::env::args().nth(4).is_some() {
         let parts = Folds::of_trips(&counts, 60, seed)?;
-        let blocks: Vec<Csr> = (0..60).map(|f| parts.held_out(f).clone()).collect();
+        let blocks: Vec<Csr> = (0..60).map(|f| parts.held_out(f)).collect();
         bootstrap(Resample::Blocks(&blocks), &x, &settings, || true)?
     } else {
         bootstrap(Resample::Trips(&counts), &x, &settings, || true)?

@@ -54,13 +54,13 @@ fn one(d: usize, r: usize, n: u64, seed: u64) -> metastate::Result<(f64, f64, f6
     let refit = LikelihoodSettings { prior: choice.prior, max_passes: 300, tolerance: 1e-8, accelerate: true };
     let mut optimism = 0.0;
     for f in 0..FOLDS {
-        let training = SpectralFits::new(folds.training(f)?, 0)?;
+        let training = SpectralFits::new(folds.training(f), 0)?;
         let x = training.likelihood(choice.rank, &refit)?.factors;
         let ahead = |test| -> metastate::Result<f64> {
             let at = |x| score(Model::LowRank(x), training.observed().counts(), test, Smoothing::default()).map(|s| s.log_likelihood);
             Ok(at(&x)? - at(&truth)?)
         };
-        optimism += (ahead(folds.held_out(f))? - ahead(fresh.csr())?) / FOLDS as f64;
+        optimism += (ahead(&folds.held_out(f))? - ahead(fresh.csr())?) / FOLDS as f64;
     }
     let best = choice.at(choice.best_rank).unwrap_or(&choice.chosen);
     Ok((optimism, choice.selection_bias(), choice.selection_bias() + choice.chosen.held_out.behind(&best.held_out).0.max(0.0)))

@@ -525,7 +525,7 @@ fn lies_about_a_choice_its_refit_and_its_bootstrap() {
         ("fewer states undecided", By("uncertainty"), |c, _| c.set("/uncertainty/undecided_states", json!(0))),
         ("another confidence", By("uncertainty"), |c, _| c.set("/uncertainty/confidence", json!(0.4))),
         ("another membership in uncertainty.csv", By("uncertainty"), |c, _| c.field("uncertainty.csv", 3, "membership_1", times(0.9))),
-        ("another zone in uncertainty.csv", By("uncertainty"), |c, _| c.field("uncertainty.csv", 1, "metastate", word("2"))),
+        ("another zone in uncertainty.csv", By("uncertainty"), |c, _| c.field("uncertainty.csv", 1, "metastate", other)),
         ("a state made undecided", By("uncertainty"), |c, _| c.field("uncertainty.csv", 1, "undecided", word("yes"))),
         ("names of the ends exchanged", By("uncertainty"), |c, _| c.swap_names("uncertainty.csv", 5, 6)),
         ("stability beyond one", By("uncertainty"), |c, _| c.set("/uncertainty/stability", json!([1.5, 1.0, 1.0]))),

@@ -58,9 +58,9 @@ fn everybody_recovers_an_easy_city_and_beats_one_law_for_all() {
         }
     }
     // A quarter of a transition a pair: the counts alone know too little, and must lose to one law for all.
-    let bare = score(Model::Empirical { pseudo: 0.0 }, arena.folds().whole(), arena.folds().held_out(0), Smoothing::default()).unwrap();
-    let training = arena.folds().training(0).unwrap();
-    let held_out = score(Model::Empirical { pseudo: 0.0 }, &training, arena.folds().held_out(0), Smoothing::default()).unwrap();
+    let bare = score(Model::Empirical { pseudo: 0.0 }, arena.folds().whole(), &arena.folds().held_out(0), Smoothing::default()).unwrap();
+    let training = arena.folds().training(0);
+    let held_out = score(Model::Empirical { pseudo: 0.0 }, &training, &arena.folds().held_out(0), Smoothing::default()).unwrap();
     assert!(held_out.log_likelihood < floor.0 && bare.log_likelihood > floor.0);
 }
 
@@ -74,10 +74,10 @@ fn what_is_scored_is_the_recipe_on_the_training_part_and_the_folds_are_those_of_
     let at_rank = options.clone().rank(Rank::Given(ZONES)).unwrap();
     for f in 0..5 {
         let part = data.without(arena.folds(), f).unwrap();
-        assert_eq!((part.chain().states(), part.chain().counts()), (data.chain().states(), Some(&arena.folds().training(f).unwrap())));
+        assert_eq!((part.chain().states(), part.chain().counts()), (data.chain().states(), Some(&arena.folds().training(f))));
         let model = metastate::fit(&part, &at_rank.clone().seed(8 + f as u64), &mut Silent).unwrap();
         let expected =
-            score(Model::LowRank(model.factors()), part.chain().counts().unwrap(), arena.folds().held_out(f), Smoothing::default());
+            score(Model::LowRank(model.factors()), part.chain().counts().unwrap(), &arena.folds().held_out(f), Smoothing::default());
         assert_eq!(ours.held_out.folds[f], expected.unwrap());
     }
     // The baseline that fit reports is the same number, to the bit: same folds, same scores.
@@ -100,8 +100,8 @@ fn every_contender_gets_its_best_smoothing_chosen_on_other_folds() {
         assert!(!matches!(contender, Contender::Rival(Rival::NmfLikelihood)) || (gain > 0.0 && best.smoothing > 1e-3), "{best:?}");
     }
     let counts_at = |arena: &mut Arena, f: usize, pseudo: f64| {
-        let training = arena.folds().training(f).unwrap();
-        score(Model::Empirical { pseudo }, &training, arena.folds().held_out(f), Smoothing::default()).unwrap()
+        let training = arena.folds().training(f);
+        score(Model::Empirical { pseudo }, &training, &arena.folds().held_out(f), Smoothing::default()).unwrap()
     };
     let judged = arena.judge(&Contender::Rival(Rival::Empirical), None, &mut Silent).unwrap();
     for f in 0..4 {
@@ -119,8 +119,7 @@ fn every_contender_gets_its_best_smoothing_chosen_on_other_folds() {
     // A model from elsewhere is scored as it is.
     let model = metastate::fit(&data, &FitOptions::default().rank(Rank::Given(ZONES)).unwrap(), &mut Silent).unwrap();
     let fixed = Contender::Fixed(Box::new(model.factors().clone()));
-    let direct =
-        score(Model::LowRank(model.factors()), &arena.folds().training(2).unwrap(), arena.folds().held_out(2), Smoothing::default());
+    let direct = score(Model::LowRank(model.factors()), &arena.folds().training(2), &arena.folds().held_out(2), Smoothing::default());
     assert_eq!(arena.judge(&fixed, Some(Smoothing::default()), &mut Silent).unwrap().held_out.folds[2], direct.unwrap());
 }
 
@@ -129,18 +128,19 @@ fn a_blend_is_between_counts_and_model() {
     let (counts, _) = easy_city(5000);
     let data = data(&counts);
     let folds = data.parts().unwrap().folds(3, 0).unwrap();
-    let training = folds.training(0).unwrap();
+    let training = folds.training(0);
     let part = data.without(&folds, 0).unwrap();
     let fitted = fit(Rival::NmfLikelihood, &Training::new(part.chain()).unwrap(), &RivalSettings { rank: 3, seed: 0 }).unwrap();
     let x = fitted.factors().unwrap();
-    let of = |model: Model| score(model, &training, folds.held_out(0), Smoothing::default()).unwrap();
+    let of = |model: Model| score(model, &training, &folds.held_out(0), Smoothing::default()).unwrap();
     let (model, counts) = (of(Model::LowRank(x)), of(Model::Empirical { pseudo: 0.0 }));
     let (much, little) = (of(Model::Blend { factors: x, pseudo: 1e12 }), of(Model::Blend { factors: x, pseudo: 1e-12 }));
     assert!((much.log_likelihood - model.log_likelihood).abs() < 1e-6 && (much.squared_error - model.squared_error).abs() < 1e-6);
     assert!((little.squared_error - counts.squared_error).abs() < 0.2);
     // Entry by entry.
     let (c, i) = (7.0, 4);
-    let (row, held) = (training.row(i), folds.held_out(0).row(i));
+    let held_out = folds.held_out(0);
+    let (row, held) = (training.row(i), held_out.row(i));
     let n: f64 = row.1.iter().sum();
     let marginal = metastate::solve::refit::marginal_law(&training);
     let at = |j: u32| {

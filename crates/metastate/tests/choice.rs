@@ -131,8 +131,10 @@ fn the_prior_found_by_climbing_is_the_best_of_all() {
             let only = SelectSettings { priors: vec![prior], ..SelectSettings::default() };
             select_prior(&folds, r, &only).unwrap().1[0].held_out.log_likelihood()
         };
-        let best = settings.priors.iter().copied().max_by(|a, b| alone(*a).total_cmp(&alone(*b)));
-        assert_eq!(Some(found), best, "{d} {r} {ratio}");
+        let best = settings.priors.iter().map(|p| alone(*p)).fold(f64::NEG_INFINITY, f64::max);
+        // A lead of less than one nat over all transitions is no evidence: two fits of one prior, from two starts, differ by as much.
+        let (behind, nat) = (best - alone(found), 1.0 / folds.whole().values().iter().sum::<f64>());
+        assert!(behind < nat, "{d} {r} {ratio}: {found} is behind by {behind:.1e}, {nat:.1e} would be one nat");
     }
 }
 
@@ -233,7 +235,7 @@ fn the_bootstrap_knows_what_is_sure() {
     assert_eq!(found, again);
     // Blocks: the same counts in six parts.
     let parts = Folds::of_trips(&counts, 6, 3).unwrap();
-    let blocks: Vec<Csr> = (0..6).map(|f| parts.held_out(f).clone()).collect();
+    let blocks: Vec<Csr> = (0..6).map(|f| parts.held_out(f)).collect();
     let by_blocks = bootstrap(Resample::Blocks(&blocks), &reference, &settings, || true).unwrap();
     assert!(by_blocks.stability.iter().all(|s| *s > 0.7), "{:?}", by_blocks.stability);
     assert!(inside(&reference.u, &by_blocks.lower, &by_blocks.upper));

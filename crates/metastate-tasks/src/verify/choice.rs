@@ -100,8 +100,8 @@ pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, prov
     if whole_path {
         checks.not_checked("path.csv: held-out scores", "as in the file", "the path is not solved again on the folds");
     }
-    let trained: Vec<_> = (0..folds.len()).map(|f| folds.training(f)).collect::<metastate::Result<_>>()?;
-    let each: Vec<Fold> = trained.iter().enumerate().map(|(f, training)| Fold { training, held_out: folds.held_out(f) }).collect();
+    let parts: Vec<_> = (0..folds.len()).map(|f| (folds.training(f), folds.held_out(f))).collect();
+    let each: Vec<Fold> = parts.iter().map(|(training, held_out)| Fold { training, held_out }).collect();
     baselines(checks, record, &ranks, &each);
     let name = "held-out scores of the ranks and priors";
     match deep {

@@ -33,10 +33,10 @@ impl Blend {
         let folds = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?.folds(folds, seed)?;
         let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
         let one = |f: usize| -> Result<Vec<Vec<(f64, Score)>>> {
-            let (training, held_out) = (folds.training(f)?, folds.held_out(f));
+            let (training, held_out) = (folds.training(f), folds.held_out(f));
             let x = SpectralFits::new(training.clone(), seed)?.likelihood(rank, &settings)?.factors;
             let models = [FittedModel::Blend(x.clone()), FittedModel::Factors(x), FittedModel::Empirical];
-            models.iter().map(|model| at_strengths(model, &training, held_out, None)).collect()
+            models.iter().map(|model| at_strengths(model, &training, &held_out, None)).collect()
         };
         let used = (0..folds.len()).filter(|&f| folds.held_out(f).nonzeros() > 0).collect::<Vec<_>>();
         let scores = used.into_par_iter().map(one).collect::<Result<Vec<_>>>()?;

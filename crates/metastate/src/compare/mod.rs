@@ -225,7 +225,7 @@ impl<'a> Arena<'a> {
             if self.folds.held_out(f).nonzeros() > 0 {
                 let fitted = self.fit(contender, Part::Without(f), observer)?;
                 let counts = self.training[f].1.observed().counts();
-                scores.push(at_strengths(&fitted.model, counts, self.folds.held_out(f), smoothing)?);
+                scores.push(at_strengths(&fitted.model, counts, &self.folds.held_out(f), smoothing)?);
             }
         }
         Judged::of(&scores)

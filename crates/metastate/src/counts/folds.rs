@@ -19,7 +19,7 @@ const MOST_TRANSITIONS: f64 = 9e15;
 /// Up to this many transitions of one pair are dealt one by one.
 const DEALT_SINGLY: u64 = 8;
 
-/// The data in K disjoint parts.
+/// The data in K disjoint parts. A part is a list of places in the whole and what of them is in it: five bytes an entry where counts are small, and none of its own for the pattern.
 ///
 /// ```
 /// use metastate::{Csr, Folds};
@@ -32,7 +32,7 @@ const DEALT_SINGLY: u64 = 8;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folds {
-    parts: Vec<Csr>,
+    parts: Vec<Dealt>,
     whole: Csr,
 }
 
@@ -41,6 +41,7 @@ impl Folds {
     /// multinomial law. Of a count that is not whole, the broken rest is dealt as one.
     pub fn of_trips(counts: &Csr, k: usize, seed: u64) -> Result<Folds> {
         check_number(k)?;
+        check_entries(counts)?;
         if let Some(n) = counts.values().iter().find(|n| **n > MOST_TRANSITIONS) {
             return Err(Error::Setting {
                 name: "a count",
@@ -49,20 +50,15 @@ impl Folds {
             });
         }
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut parts = vec![Part::default(); k];
+        let mut parts = vec![Dealt::default(); k];
         let mut dealt = vec![0.0; k];
-        for i in 0..counts.rows() {
-            let (columns, values) = counts.row(i);
-            for (&j, &n) in columns.iter().zip(values) {
-                deal(n, &mut dealt, &mut rng);
-                for (part, &n) in parts.iter_mut().zip(&dealt).filter(|(_, n)| **n > 0.0) {
-                    part.indices.push(j);
-                    part.values.push(n);
-                }
+        for (entry, &n) in counts.values().iter().enumerate() {
+            deal(n, &mut dealt, &mut rng);
+            for (part, &n) in parts.iter_mut().zip(&dealt).filter(|(_, n)| **n > 0.0) {
+                part.push(entry as u32, n);
             }
-            parts.iter_mut().for_each(Part::end_row);
         }
-        let parts = parts.into_iter().map(|p| p.into_csr(counts.cols())).collect::<Result<Vec<_>>>()?;
+        parts.iter_mut().for_each(Dealt::shrink);
         Ok(Folds { parts, whole: counts.clone() })
     }
 
@@ -78,6 +74,8 @@ impl Folds {
         }
         let parts: Vec<Csr> = (0..k).map(|f| sum(blocks.iter().skip(f).step_by(k))).collect::<Result<_>>()?;
         let whole = sum(parts.iter())?;
+        check_entries(&whole)?;
+        let parts = parts.iter().map(|part| Dealt::of(part, &whole)).collect();
         Ok(Folds { parts, whole })
     }
 
@@ -97,19 +95,110 @@ impl Folds {
     }
 
     /// The transitions of fold `f`.
-    pub fn held_out(&self, f: usize) -> &Csr {
-        &self.parts[f]
+    pub fn held_out(&self, f: usize) -> Csr {
+        self.together(self.parts[f..=f].iter())
+    }
+
+    /// How many transitions fold `f` has.
+    pub fn size(&self, f: usize) -> f64 {
+        let mut total = 0.0;
+        self.parts[f].for_each(|_, n| total += n);
+        total
     }
 
     /// Two halves that share no transition: the folds of even and of odd number.
-    pub fn halves(&self) -> Result<(Csr, Csr)> {
-        Ok((sum(self.parts.iter().step_by(2))?, sum(self.parts.iter().skip(1).step_by(2))?))
+    pub fn halves(&self) -> (Csr, Csr) {
+        (self.together(self.parts.iter().step_by(2)), self.together(self.parts.iter().skip(1).step_by(2)))
     }
 
     /// All the others.
-    pub fn training(&self, f: usize) -> Result<Csr> {
-        sum(self.parts.iter().enumerate().filter(|(g, _)| *g != f).map(|(_, part)| part))
+    pub fn training(&self, f: usize) -> Csr {
+        self.together(self.parts.iter().enumerate().filter(|(g, _)| *g != f).map(|(_, part)| part))
     }
+
+    /// The sum of some parts, added up in their order.
+    fn together<'a>(&'a self, parts: impl Iterator<Item = &'a Dealt>) -> Csr {
+        let mut values = vec![0.0; self.whole.nonzeros()];
+        parts.for_each(|part| part.for_each(|entry, n| values[entry] += n));
+        self.whole.with_values(values)
+    }
+}
+
+/// What one part has of the whole.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Dealt {
+    /// Places in the whole, ascending.
+    entries: Vec<u32>,
+    counts: Counted,
+}
+
+/// Whole numbers up to 255 take a byte.
+#[derive(Debug, Clone, PartialEq)]
+enum Counted {
+    Small(Vec<u8>),
+    Any(Vec<f64>),
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Counted::Small(Vec::new())
+    }
+}
+
+impl Dealt {
+    fn of(part: &Csr, whole: &Csr) -> Self {
+        let mut dealt = Dealt::default();
+        for i in 0..whole.rows() {
+            let ((columns, _), (own, counts)) = (whole.row(i), part.row(i));
+            let first = whole.indptr()[i];
+            let mut at = 0;
+            for (j, &n) in own.iter().zip(counts) {
+                // Every column of a part is one of the whole's, and both ascend.
+                at += columns[at..].iter().take_while(|c| *c < j).count();
+                dealt.push((first + at) as u32, n);
+            }
+        }
+        dealt.shrink();
+        dealt
+    }
+
+    fn push(&mut self, entry: u32, n: f64) {
+        self.entries.push(entry);
+        match &mut self.counts {
+            Counted::Any(counts) => counts.push(n),
+            Counted::Small(counts) if f64::from(n as u8) == n => counts.push(n as u8),
+            Counted::Small(counts) => {
+                let wide = counts.iter().map(|n| f64::from(*n)).chain([n]).collect();
+                self.counts = Counted::Any(wide);
+            }
+        }
+    }
+
+    fn shrink(&mut self) {
+        self.entries.shrink_to_fit();
+        match &mut self.counts {
+            Counted::Small(counts) => counts.shrink_to_fit(),
+            Counted::Any(counts) => counts.shrink_to_fit(),
+        }
+    }
+
+    fn for_each(&self, mut f: impl FnMut(usize, f64)) {
+        match &self.counts {
+            Counted::Small(counts) => self.entries.iter().zip(counts).for_each(|(&e, &n)| f(e as usize, f64::from(n))),
+            Counted::Any(counts) => self.entries.iter().zip(counts).for_each(|(&e, &n)| f(e as usize, n)),
+        }
+    }
+}
+
+fn check_entries(counts: &Csr) -> Result<()> {
+    if u32::try_from(counts.nonzeros()).is_ok() {
+        return Ok(());
+    }
+    Err(Error::Setting {
+        name: "the number of pairs",
+        value: counts.nonzeros().to_string(),
+        allowed: "at most 4.2e9 different pairs can be dealt into folds; leave out states that hardly occur",
+    })
 }
 
 /// Cuts frames ([`NO_STATE`] between trajectories and at gaps) into `blocks` contiguous blocks of equal length and counts each by
@@ -215,17 +304,17 @@ mod tests {
         for (most, broken) in [(1, 0.0), (3, 0.0), (5000, 0.0), (40, 0.25)] {
             let counts = random_counts(50, most, broken);
             let folds = Folds::of_trips(&counts, 5, 7).unwrap();
-            let total = sum(folds.parts.iter()).unwrap();
+            let total = folds.together(folds.parts.iter());
             assert_eq!(total.indices(), counts.indices());
             for (a, b) in total.values().iter().zip(counts.values()) {
                 assert!((a - b).abs() <= 1e-9 * b, "{a} {b}");
             }
-            let sizes: Vec<f64> = folds.parts.iter().map(|p| p.values().iter().sum()).collect();
+            let sizes: Vec<f64> = (0..5).map(|f| folds.size(f)).collect();
             let all: f64 = sizes.iter().sum();
             // Five standard deviations of the binomial law of a fold's size.
             assert!(sizes.iter().all(|s| (s - all / 5.0).abs() < 5.0 * (0.16 * all).sqrt()), "{sizes:?}");
             for f in 0..5 {
-                let both = sum([&folds.training(f).unwrap(), folds.held_out(f)].into_iter()).unwrap();
+                let both = sum([&folds.training(f), &folds.held_out(f)].into_iter()).unwrap();
                 assert_eq!(both.indices(), counts.indices());
             }
             assert_eq!(folds, Folds::of_trips(&counts, 5, 7).unwrap());
@@ -258,7 +347,7 @@ mod tests {
             }
             let folds = Folds::of_blocks(&blocks, 3).unwrap();
             assert_eq!(folds.held_out(1).triplets().map(|t| t.0).collect::<Vec<_>>(), [1, 4, 7, 10]);
-            assert_eq!(folds.training(1).unwrap().nonzeros(), 8);
+            assert_eq!(folds.training(1).nonzeros(), 8);
         }
     }
 

@@ -80,7 +80,7 @@ impl Data {
     /// The data without fold `f` of those that [`Parts::folds`] made: the same states, and only the transitions that a model may see before it is judged on that fold.
     pub fn without(&self, folds: &Folds, f: usize) -> Result<Data> {
         let parts = self.parts.as_ref().ok_or(Error::Empty { what: "the list of transitions" })?;
-        let counts = folds.training(f)?;
+        let counts = folds.training(f);
         let chain = self.chain.on_part(counts.clone())?;
         let left = |blocks: &Vec<Csr>| -> Vec<Csr> {
             blocks.iter().enumerate().filter(|(b, _)| b % folds.len() != f).map(|(_, block)| block.clone()).collect()

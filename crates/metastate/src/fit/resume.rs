@@ -45,7 +45,7 @@ impl Unfinished {
             return demand(self.attempts.is_empty(), || "there are scores, and no counts to score on".to_owned());
         };
         let folds = parts.folds(options.folds, options.seed)?;
-        let held_out: Vec<f64> = (0..folds.len()).map(|f| folds.held_out(f).values().iter().sum()).collect();
+        let held_out: Vec<f64> = (0..folds.len()).map(|f| folds.size(f)).collect();
         self.attempts.iter().try_for_each(|attempt| check_attempt(attempt, &held_out, options.most()))
     }
 

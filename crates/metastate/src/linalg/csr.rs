@@ -142,6 +142,26 @@ impl Csr {
         Arc::make_mut(&mut self.values).as_mut_slice()
     }
 
+    /// The same pattern with these values, one an entry, where zeros are left out: the pattern is shared where there are none.
+    pub(crate) fn with_values(&self, values: Vec<f64>) -> Csr {
+        if values.iter().all(|x| *x != 0.0) {
+            return Csr { values: Arc::new(values), ..self.clone() };
+        }
+        let kept = values.iter().filter(|x| **x != 0.0).count();
+        let (mut indptr, mut indices, mut entries) =
+            (Vec::with_capacity(self.rows + 1), Vec::with_capacity(kept), Vec::with_capacity(kept));
+        indptr.push(0);
+        for i in 0..self.rows {
+            let span = self.indptr[i]..self.indptr[i + 1];
+            for (&j, &x) in self.indices[span.clone()].iter().zip(&values[span]).filter(|(_, x)| **x != 0.0) {
+                indices.push(j);
+                entries.push(x);
+            }
+            indptr.push(indices.len());
+        }
+        Csr::assemble(self.rows, self.cols, indptr, indices, entries)
+    }
+
     /// All entries as (row, column, value), row by row.
     pub fn triplets(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
         (0..self.rows).flat_map(move |i| {

@@ -3,6 +3,7 @@
 #[doc(hidden)]
 pub mod assignment;
 mod csr;
+mod logarithm;
 mod mat;
 mod operator;
 #[doc(hidden)]
@@ -16,6 +17,7 @@ pub mod thin;
 mod wide;
 
 pub use csr::Csr;
+pub(crate) use logarithm::ln;
 pub use mat::Mat;
 pub use operator::{DenseOperator, LowRankOperator, Operator, Row, SparseOperator};
 pub(crate) use wide::{multiply_add, wide};

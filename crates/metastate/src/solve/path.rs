@@ -121,7 +121,7 @@ impl<'a> FoldPaths<'a> {
     pub fn new(folds: &'a Folds, weights: &'a [f64]) -> Result<Self> {
         let training = (0..folds.len())
             .map(|f| {
-                let counts = folds.training(f)?;
+                let counts = folds.training(f);
                 let p = transition_matrix(&counts)?;
                 Ok((counts, p))
             })
@@ -155,7 +155,7 @@ impl<'a> FoldPaths<'a> {
             .map(|(f, ((counts, p), factors))| {
                 let problem = Problem::new(p, weights, lambda)?;
                 let x = solve_point(&problem, &loose, factors.as_ref(), &mut Silent)?.factors;
-                let result = score(Model::LowRank(&x), counts, folds.held_out(f), smoothing)?;
+                let result = score(Model::LowRank(&x), counts, &folds.held_out(f), smoothing)?;
                 *factors = Some(x);
                 Ok(result)
             })

@@ -165,8 +165,13 @@ fn shrunk_row(training: &Csr, i: usize, c: f64, law: &Law, wanted: &[u32], p: &m
         p.extend(wanted.iter().map(|&j| (law.at)(j)));
         return law.norm2;
     }
+    // Both lists ascend.
+    let mut at = 0;
     p.extend(wanted.iter().map(|&j| {
-        let seen = columns.binary_search(&j).map_or(0.0, |k| counts[k]);
+        while columns.get(at).is_some_and(|&k| k < j) {
+            at += 1;
+        }
+        let seen = if columns.get(at) == Some(&j) { counts[at] } else { 0.0 };
         (seen + c * (law.at)(j)) / (n + c)
     }));
     let (mut squares, mut cross) = (0.0, 0.0);

@@ -17,11 +17,11 @@ use crate::solve::start;
 /// A state without departures gets this share of the smallest weight: its row is not known.
 const UNKNOWN_ROW: f64 = 1e-3;
 /// Relative decrease and sweeps at which the least squares before the likelihood end: they only bring it near.
-const NEAR: (f64, usize) = (1e-3, 40);
+const NEAR: (f64, usize) = (1e-3, 10);
 /// Meta-states more than wanted at the start of the likelihood.
 const SPARE: usize = 3;
 /// Passes of the likelihood before each merger, and their prior.
-const BETWEEN_MERGERS: LikelihoodSettings = LikelihoodSettings { prior: 3.0, max_passes: 6, tolerance: 1e-7, accelerate: true };
+const BETWEEN_MERGERS: LikelihoodSettings = LikelihoodSettings { prior: 3.0, max_passes: 3, tolerance: 1e-7, accelerate: true };
 
 /// Bases are made for so many ranks at a time,
 const RANKS_A_BASIS: usize = 8;
@@ -41,6 +41,8 @@ pub struct SpectralFits {
     seed: u64,
     /// The last bases that were made, each with the highest rank that it serves.
     bases: Mutex<Vec<(usize, Arc<Relaxation>)>>,
+    /// What the last start was merged from, with the start's rank.
+    above: Mutex<Option<(usize, Factors)>>,
 }
 
 impl SpectralFits {
@@ -51,7 +53,7 @@ impl SpectralFits {
 
     /// The same from counts that are there by rows and by columns already.
     pub(crate) fn of_observed(observed: Observed, seed: u64) -> Self {
-        SpectralFits { weights: weights(&observed), observed, seed, bases: Mutex::default() }
+        SpectralFits { weights: weights(&observed), observed, seed, bases: Mutex::default(), above: Mutex::default() }
     }
 
     /// The counts.
@@ -104,16 +106,32 @@ impl SpectralFits {
 
     /// The start of the likelihood: least squares with a few meta-states too many, not to the end, then mergers.
     pub fn near(&self, rank: usize) -> Result<Factors> {
-        if rank <= 1 {
-            return self.start(rank);
+        if rank <= 1 { self.start(rank) } else { Ok(self.near_and_above(rank)?.0) }
+    }
+
+    /// The same before the last merger: a start of one meta-state more.
+    pub(crate) fn above(&self, rank: usize) -> Result<Factors> {
+        let known = self.above.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            Some((of, x)) if of == rank => Ok(x),
+            _ if rank <= 1 => self.start(rank + 1),
+            _ => Ok(self.near_and_above(rank)?.1),
         }
+    }
+
+    fn near_and_above(&self, rank: usize) -> Result<(Factors, Factors)> {
         // The basis of the rank carries a few directions more than its rank.
         let mut x = self.least_squares_from(&self.cut(rank + SPARE, rank)?, NEAR.0, NEAR.1)?.factors;
+        let mut above = x.clone();
         while x.rank() > rank {
             x = likelihood(&self.observed, &x, &BETWEEN_MERGERS)?.factors;
+            if x.rank() == rank + 1 {
+                above = x.clone();
+            }
             merge_nearest(&mut x, self.observed.departure_shares());
         }
-        Ok(x)
+        *self.above.lock().unwrap_or_else(PoisonError::into_inner) = Some((rank, above.clone()));
+        Ok((x, above))
     }
 
     /// The likelihood from there.

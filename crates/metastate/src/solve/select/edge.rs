@@ -35,7 +35,7 @@ const TAU: f64 = 0.1;
 
 /// The rank at which the spectrum has an edge, if it has one below `max_rank`.
 pub(super) fn edge(folds: &Folds, max_rank: usize, seed: u64) -> Result<Option<usize>> {
-    let halves = folds.halves()?;
+    let halves = folds.halves();
     let scaled = Scaled::new(&halves.0)?;
     let most = (max_rank + QUIET).min(folds.whole().rows()).min(folds.whole().cols());
     let mut wanted = FIRST.min(most);

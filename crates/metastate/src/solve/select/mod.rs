@@ -20,7 +20,7 @@ pub use held_out::{Attempt, HeldOut};
 use held_out::{best, first_within_one_error, selection_bias};
 use search::{Found, Origin, RankSearch, Stop};
 
-use super::score::{Model, Smoothing};
+use super::score::Smoothing;
 use super::settings::MAX_RANK;
 use crate::counts::Folds;
 use crate::error::{Error, Result};
@@ -30,8 +30,7 @@ use crate::error::{Error, Result};
 pub struct SelectSettings {
     /// Ranks are tried up to this one.
     pub max_rank: usize,
-    /// Passes of the likelihood at a rank that is fitted with care from its own start, up to ten times as many where it still gains;
-    /// a third in the first look.
+    /// A rank that is fitted with care gets at most ten times as many passes of the likelihood, and mostly ends much sooner; a first look gets a third.
     pub passes: usize,
     /// Strength of the prior in the first look, and where the search of the best one begins.
     pub first_prior: f64,
@@ -196,7 +195,7 @@ pub fn select_at(
 fn choose_at(search: &mut RankSearch, rank: usize, settings: &SelectSettings) -> Found<Choice> {
     let priors = search.climb_priors(rank, settings.first_prior)?;
     let chosen = best(&priors).cloned().ok_or(Error::Empty { what: "the list of priors" })?;
-    let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
+    let (independent, empirical) = search.baselines()?;
     let (prior, ranks) = (chosen.prior, vec![chosen.clone()]);
     Ok(Choice { rank, prior, chosen, best_rank: rank, ranks, priors, independent, empirical, edge: None, at_the_limit: false, given: true })
 }
@@ -232,7 +231,7 @@ fn choose(search: &mut RankSearch, max_rank: usize, edge: Option<usize>, setting
     // At rank one every prior gives the same law: two meta-states tell whether another prior would have found something.
     let mut priors = search.climb_priors(centre.max(2).min(max_rank), settings.first_prior)?;
     let mut prior = best(&priors).map_or(settings.first_prior, |a| a.prior);
-    let compared = around(search, centre, prior, max_rank, edge.is_some())?;
+    let compared = around(search, centre, prior, max_rank)?;
     let careful: Vec<Attempt> = compared.iter().filter(|a| !a.first_look).cloned().collect();
     let rank = first_within_one_error(&careful).map_or(centre, |a| a.rank);
     let best_rank = best(&careful).map_or(centre, |a| a.rank);
@@ -243,7 +242,7 @@ fn choose(search: &mut RankSearch, max_rank: usize, edge: Option<usize>, setting
     let looked_at = search.attempts().iter().filter(|a| a.first_look && compared.iter().all(|c| c.rank != a.rank));
     let mut ranks: Vec<Attempt> = looked_at.chain(&compared).cloned().collect();
     ranks.sort_by_key(|a| a.rank);
-    let (independent, empirical) = (search.baseline(Model::Independent)?, search.best_empirical()?);
+    let (independent, empirical) = search.baselines()?;
     // Known already, whether or not the prior was chosen anew after the rank had moved.
     let chosen = search.careful(rank, prior, Origin::Spectral, None)?;
     let at_the_limit = best_rank == max_rank;
@@ -293,29 +292,32 @@ fn middle(a: usize, b: usize) -> Option<usize> {
     (b - a > 1 && (b - a) as f64 > CLOSE * b as f64).then_some(a + (b - a) / 2)
 }
 
-/// With care: the centre and its neighbours, then further down while the lowest is the one that would be chosen, and further up while the highest is the best. Where the spectrum has an edge
-/// a neighbour may be out after the first folds.
-fn around(search: &mut RankSearch, centre: usize, prior: f64, max_rank: usize, raced: bool) -> Found<Vec<Attempt>> {
-    let middle = search.careful(centre, prior, Origin::Spectral, None)?;
-    let rival = Some(&middle).filter(|_| raced);
-    let mut tried = vec![middle.clone()];
-    if centre > 1 {
-        tried.insert(0, search.careful(centre - 1, prior, Origin::Merged, rival)?);
-    }
-    if centre < max_rank {
-        tried.push(search.careful(centre + 1, prior, Origin::Spectral, rival)?);
-    }
+/// With care: the centre, then the rank below the one that would be chosen and the rank above the best, until both are known; upwards in longer and longer strides as long as the highest is
+/// the best. A rank that is clearly behind the best so far after the first folds is out.
+fn around(search: &mut RankSearch, centre: usize, prior: f64, max_rank: usize) -> Found<Vec<Attempt>> {
+    let mut tried = vec![search.careful(centre, prior, Origin::Spectral, None)?];
+    let mut stride = 1;
     loop {
         let careful: Vec<Attempt> = tried.iter().filter(|a| !a.first_look).cloned().collect();
-        let (lowest, highest) = (tried[0].rank, tried[tried.len() - 1].rank);
+        let known = |rank: usize| tried.iter().any(|a| a.rank == rank);
+        let highest = tried[tried.len() - 1].rank;
         let chosen = first_within_one_error(&careful).map_or(centre, |a| a.rank);
-        if chosen == lowest && lowest > 1 {
-            tried.insert(0, search.careful(lowest - 1, prior, Origin::Merged, None)?);
-        } else if best(&careful).is_some_and(|b| b.rank == highest) && highest < max_rank {
-            tried.push(search.careful(highest + 1, prior, Origin::Spectral, None)?);
+        let rival = best(&careful);
+        let top = rival.map_or(centre, |a| a.rank);
+        let (next, origin) = if chosen > 1 && !known(chosen - 1) && (top < highest || tried.len() == 1 || top == max_rank) {
+            (chosen - 1, Origin::Merged)
+        } else if top == highest && highest < max_rank {
+            let next = (highest + stride).min(max_rank);
+            stride *= 2;
+            (next, if next == centre + 1 { Origin::Spare } else { Origin::Spectral })
+        } else if top < max_rank && !known(top + 1) {
+            (top + 1, Origin::Spectral)
         } else {
             return Ok(tried);
-        }
+        };
+        let attempt = search.careful(next, prior, origin, rival)?;
+        let at = tried.partition_point(|a| a.rank < next);
+        tried.insert(at, attempt);
     }
 }
 

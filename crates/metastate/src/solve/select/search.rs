@@ -1,5 +1,11 @@
 //! The fits behind a choice: each rank and prior is fitted on folds held out in turn, once. What was tried is kept, so that a search that was
 //! cut off goes on from there; fits that later ones start from are made again then, to the same bits.
+//!
+//! A fit on a fold starts from that fold's own training part, or from another fit on it, never from a fit on the whole data or on another fold: those have seen what is held out here, and a
+//! climb that ends before its maximum would carry some of it into the score.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -9,14 +15,12 @@ use crate::counts::Folds;
 use crate::error::{Error, Result};
 use crate::linalg::Csr;
 use crate::solve::problem::Factors;
-use crate::solve::refit::{LikelihoodSettings, SpectralFits, likelihood_watched, merge_nearest};
+use crate::solve::refit::{LikelihoodSettings, SpectralFits, likelihood, merge_nearest};
 use crate::solve::score::{Model, Score, pseudo_counts, score};
 
-/// What a fit may still gain a pass when it is compared, in units of `d / n`: one meta-state too many is behind by about `d / n` a transition, so a fit is
-/// ready when what it still gains is little beside that. With few transitions that is soon, with very many only after hundreds of passes.
-const NEGLIGIBLE: f64 = 3e-3;
-/// Passes over which that is judged: two extrapolated pairs.
-const JUDGED: usize = 4;
+/// A fit is ready when a plain pass gains less than this, in units of `d / n`: one meta-state too many is behind by about `d / n` a transition, so what is then left to gain is
+/// little beside that. With few transitions that is soon, with very many only after many passes.
+const NEGLIGIBLE: f64 = 1e-3;
 /// How much longer than asked for a fit may take to get there.
 const LONGEST: usize = 10;
 /// How much sooner than asked for a first look ends.
@@ -27,12 +31,16 @@ const FIRST_FOLDS: usize = 2;
 const CLEARLY: f64 = 5.0;
 /// Careful fits that are kept for others to start from.
 const KEPT: usize = 3;
+/// Up to this many pairs all folds stay in memory, by rows and by columns; beyond, one at a time, made anew for every fit: that takes as long as a pass or two.
+const KEPT_PAIRS: usize = 10_000_000;
 
 /// Where the careful fits of a rank and a prior start, fold by fold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Origin {
     /// From the fold's own directions: see [`SpectralFits::near`].
     Spectral,
+    /// From what the spectral start of one meta-state fewer was merged from.
+    Spare,
     /// From the fits with this other prior.
     OtherPrior(f64),
     /// From the fits with one meta-state more and the same prior, the two most alike made one.
@@ -56,40 +64,35 @@ impl From<Error> for Stop {
 pub(super) type Found<T> = std::result::Result<T, Stop>;
 
 /// A fold with what all ranks need.
-struct Prepared<'a> {
+struct Prepared {
     fits: SpectralFits,
-    held_out: &'a Csr,
+    held_out: Csr,
 }
 
-impl Prepared<'_> {
+impl Prepared {
     /// A few passes from the plain spectral start: tells about where the best rank lies.
     fn first_look(&self, rank: usize, prior: f64, settings: &SelectSettings) -> Result<Score> {
-        let refit =
-            LikelihoodSettings { prior, max_passes: settings.passes.div_ceil(ROUGH), tolerance: self.negligible(), accelerate: true };
-        let x = likelihood_watched(self.fits.observed(), &self.fits.start(rank)?, &refit, |_, _| true)?.factors;
+        let x = self.climb(&self.fits.start(rank)?, prior, settings.passes.div_ceil(ROUGH))?;
         self.score(Model::LowRank(&x), settings)
     }
 
-    /// The likelihood from a start until what it still gains is negligible, after at least so many passes.
-    fn careful(&self, start: &Factors, prior: f64, least_passes: usize, settings: &SelectSettings) -> Result<Factors> {
-        let negligible = self.negligible();
-        let refit = LikelihoodSettings { prior, max_passes: LONGEST * settings.passes, tolerance: negligible, accelerate: true };
-        let mut values: Vec<f64> = Vec::new();
-        let goes_on = |done: usize, value: f64| {
-            values.push(value);
-            let before = values[(values.len() - 1).saturating_sub(JUDGED)];
-            done < least_passes || value - before > JUDGED as f64 * negligible
-        };
-        Ok(likelihood_watched(self.fits.observed(), start, &refit, goes_on)?.factors)
+    /// The likelihood from a start until what it still gains is negligible.
+    fn careful(&self, start: &Factors, prior: f64, settings: &SelectSettings) -> Result<Factors> {
+        self.climb(start, prior, LONGEST * settings.passes)
+    }
+
+    fn climb(&self, start: &Factors, prior: f64, max_passes: usize) -> Result<Factors> {
+        let refit = LikelihoodSettings { prior, max_passes, tolerance: self.negligible(), accelerate: true };
+        Ok(likelihood(self.fits.observed(), start, &refit)?.factors)
     }
 
     fn negligible(&self) -> f64 {
         let observed = self.fits.observed();
-        (NEGLIGIBLE * observed.rows() as f64 / observed.transitions()).min(1e-7)
+        NEGLIGIBLE * observed.rows() as f64 / observed.transitions()
     }
 
     fn score(&self, model: Model, settings: &SelectSettings) -> Result<Score> {
-        score(model, self.fits.observed().counts(), self.held_out, settings.smoothing)
+        score(model, self.fits.observed().counts(), &self.held_out, settings.smoothing)
     }
 }
 
@@ -102,45 +105,72 @@ struct Fitted {
 
 /// The folds and the fits on them.
 struct Fits<'a> {
+    folds: &'a Folds,
     settings: &'a SelectSettings,
-    /// The first folds, as far as they were needed.
-    prepared: Vec<Prepared<'a>>,
+    /// The folds that were needed so far, where they are kept.
+    prepared: Vec<Mutex<Option<Arc<Prepared>>>>,
     origins: Vec<(usize, f64, Origin)>,
     /// The last fits.
     kept: Vec<Fitted>,
 }
 
 impl Fits<'_> {
-    /// The fit of a rank and a prior on one fold.
-    fn fit(&self, rank: usize, prior: f64, f: usize) -> Result<Factors> {
-        let (fold, passes) = (&self.prepared[f], self.settings.passes);
-        let origin = self.origins.iter().find(|o| o.0 == rank && o.1 == prior).map_or(Origin::Spectral, |o| o.2);
-        match origin {
-            Origin::Spectral => fold.careful(&fold.fits.near(rank)?, prior, passes, self.settings),
-            Origin::OtherPrior(other) => fold.careful(&self.fitted(rank, other, f)?, prior, JUDGED + 1, self.settings),
-            Origin::Merged => {
-                let mut x = self.fitted(rank + 1, prior, f)?;
-                merge_nearest(&mut x, fold.fits.observed().departure_shares());
-                fold.careful(&x, prior, JUDGED + 1, self.settings)
-            }
+    /// `one` on some of the folds: at the same time where all are kept, else one after the other.
+    fn on_folds<T: Send>(&self, folds: Range<usize>, one: impl Fn(usize, &Prepared) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let one = |f: usize| one(f, &*self.prepared(f)?);
+        match self.keeps_folds() {
+            true => folds.into_par_iter().map(one).collect(),
+            false => folds.map(one).collect(),
         }
     }
 
+    fn keeps_folds(&self) -> bool {
+        self.folds.whole().nonzeros() <= KEPT_PAIRS
+    }
+
+    fn prepared(&self, f: usize) -> Result<Arc<Prepared>> {
+        let known = || self.prepared[f].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known() {
+            return Ok(Arc::clone(known));
+        }
+        let fits = SpectralFits::new(self.folds.training(f), self.settings.seed)?;
+        let made = Arc::new(Prepared { fits, held_out: self.folds.held_out(f) });
+        if self.keeps_folds() {
+            *known() = Some(Arc::clone(&made));
+        }
+        Ok(made)
+    }
+
+    /// The fit of a rank and a prior on one fold.
+    fn fit(&self, rank: usize, prior: f64, f: usize, fold: &Prepared) -> Result<Factors> {
+        let origin = self.origins.iter().find(|o| o.0 == rank && o.1 == prior).map_or(Origin::Spectral, |o| o.2);
+        let start = match origin {
+            Origin::Spectral => fold.fits.near(rank)?,
+            Origin::Spare => fold.fits.above(rank - 1)?,
+            Origin::OtherPrior(other) => self.fitted(rank, other, f, fold)?,
+            Origin::Merged => {
+                let mut x = self.fitted(rank + 1, prior, f, fold)?;
+                merge_nearest(&mut x, fold.fits.observed().departure_shares());
+                x
+            }
+        };
+        fold.careful(&start, prior, self.settings)
+    }
+
     /// The same, made again only where it is not at hand any more.
-    fn fitted(&self, rank: usize, prior: f64, f: usize) -> Result<Factors> {
+    fn fitted(&self, rank: usize, prior: f64, f: usize, fold: &Prepared) -> Result<Factors> {
         let kept = self.kept.iter().find(|x| x.rank == rank && x.prior == prior).and_then(|x| x.folds.get(f));
-        kept.map_or_else(|| self.fit(rank, prior, f), |x| Ok(x.clone()))
+        kept.map_or_else(|| self.fit(rank, prior, f, fold), |x| Ok(x.clone()))
     }
 
     /// Fits and scores further folds, up to this number.
     fn extend(&self, fitted: &mut Fitted, held_out: &mut HeldOut, folds: usize) -> Result<()> {
         let (rank, prior) = (fitted.rank, fitted.prior);
-        let one = |f: usize| -> Result<(Factors, Score)> {
-            let x = self.fit(rank, prior, f)?;
-            let score = self.prepared[f].score(Model::LowRank(&x), self.settings)?;
+        let more = self.on_folds(fitted.folds.len()..folds, |f, fold| {
+            let x = self.fit(rank, prior, f, fold)?;
+            let score = fold.score(Model::LowRank(&x), self.settings)?;
             Ok((x, score))
-        };
-        let more = (fitted.folds.len()..folds).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        })?;
         for (x, score) in more {
             fitted.folds.push(x);
             held_out.folds.push(score);
@@ -151,7 +181,6 @@ impl Fits<'_> {
 
 /// What all comparisons share, and what was tried so far.
 pub(super) struct RankSearch<'a> {
-    folds: &'a Folds,
     fits: Fits<'a>,
     attempts: Vec<Attempt>,
     /// Told of all attempts after each new one; false ends the search.
@@ -166,21 +195,13 @@ impl<'a> RankSearch<'a> {
         attempts: Vec<Attempt>,
         watch: &'a mut dyn FnMut(&[Attempt]) -> bool,
     ) -> Self {
-        RankSearch { folds, fits: Fits { settings, prepared: Vec::new(), origins: Vec::new(), kept: Vec::new() }, attempts, watch }
+        let prepared = (0..folds.len()).map(|_| Mutex::default()).collect();
+        RankSearch { fits: Fits { folds, settings, prepared, origins: Vec::new(), kept: Vec::new() }, attempts, watch }
     }
 
     /// All attempts so far.
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
-    }
-
-    /// Prepares the folds up to this number.
-    fn prepare(&mut self, folds: usize) -> Result<()> {
-        let (all, seed) = (self.folds, self.fits.settings.seed);
-        let prepared = |f: usize| Ok(Prepared { fits: SpectralFits::new(all.training(f)?, seed)?, held_out: all.held_out(f) });
-        let more = (self.fits.prepared.len()..folds).into_par_iter().map(prepared).collect::<Result<Vec<_>>>()?;
-        self.fits.prepared.extend(more);
-        Ok(())
     }
 
     /// A first look at a rank with the first prior, on some of the folds.
@@ -190,9 +211,8 @@ impl<'a> RankSearch<'a> {
         if let Some(known) = self.attempts.iter().find(|a| a.rank == rank && a.prior == prior && a.first_look) {
             return Ok(known.clone());
         }
-        let some = FIRST_FOLDS.min(self.folds.len());
-        self.prepare(some)?;
-        let folds = self.fits.prepared[..some].par_iter().map(|fold| fold.first_look(rank, prior, settings)).collect::<Result<_>>()?;
+        let some = FIRST_FOLDS.min(self.fits.folds.len());
+        let folds = self.fits.on_folds(0..some, |_, fold| fold.first_look(rank, prior, settings))?;
         self.tried(Attempt { rank, prior, first_look: true, held_out: HeldOut { folds } })
     }
 
@@ -202,21 +222,22 @@ impl<'a> RankSearch<'a> {
         if !self.fits.origins.iter().any(|o| o.0 == rank && o.1 == prior) {
             self.fits.origins.push((rank, prior, origin));
         }
+        // Rough first looks come before all careful fits; what is marked as one after them was a careful fit that was over early.
+        let rough = self.attempts.iter().take_while(|a| a.first_look).count();
         let known = |a: &&Attempt| a.rank == rank && a.prior == prior && (!a.first_look || rival.is_some());
-        if let Some(known) = self.attempts.iter().find(known) {
+        if let Some(known) = self.attempts[rough..].iter().find(known) {
             return Ok(known.clone());
         }
         let mut fitted = Fitted { rank, prior, folds: Vec::new() };
         let mut held_out = HeldOut { folds: Vec::new() };
-        let (all, some) = (self.folds.len(), if rival.is_some() { FIRST_FOLDS.min(self.folds.len()) } else { self.folds.len() });
-        self.prepare(some)?;
+        let all = self.fits.folds.len();
+        let some = if rival.is_some() { FIRST_FOLDS.min(all) } else { all };
         self.fits.extend(&mut fitted, &mut held_out, some)?;
         let out = rival.is_some_and(|rival| {
             let (behind, error) = held_out.behind(&rival.held_out);
             behind > CLEARLY * error
         });
         if !out {
-            self.prepare(all)?;
             self.fits.extend(&mut fitted, &mut held_out, all)?;
         }
         self.fits.kept.push(fitted);
@@ -265,22 +286,23 @@ impl<'a> RankSearch<'a> {
         Ok(tried)
     }
 
-    /// A model that needs no fit, on all folds.
-    pub fn baseline(&mut self, model: Model) -> Result<HeldOut> {
-        self.prepare(self.folds.len())?;
+    /// The two models that need no fit, on all folds: rank one, and the empirical P at its best (the rival gets its own smoothing chosen, too), with its pseudo-counts a state.
+    pub fn baselines(&mut self) -> Result<(HeldOut, (f64, HeldOut))> {
         let settings = self.fits.settings;
-        Ok(HeldOut { folds: self.fits.prepared.par_iter().map(|fold| fold.score(model, settings)).collect::<Result<_>>()? })
-    }
-
-    /// The empirical P at its best: the rival gets its own smoothing chosen, too. Pseudo-counts a state and scores.
-    pub fn best_empirical(&mut self) -> Result<(f64, HeldOut)> {
+        let pseudo: Vec<f64> = pseudo_counts().into_iter().collect();
+        let of_folds = self.fits.on_folds(0..self.fits.folds.len(), |_, fold| {
+            let models = [Model::Independent].into_iter().chain(pseudo.iter().map(|&pseudo| Model::Empirical { pseudo }));
+            models.map(|model| fold.score(model, settings)).collect::<Result<Vec<Score>>>()
+        })?;
+        let of_model = |m: usize| HeldOut { folds: of_folds.iter().map(|scores| scores[m]).collect() };
         let mut best: Option<(f64, HeldOut)> = None;
-        for pseudo in pseudo_counts() {
-            let held_out = self.baseline(Model::Empirical { pseudo })?;
+        for (m, &pseudo) in pseudo.iter().enumerate() {
+            let held_out = of_model(m + 1);
             if best.as_ref().is_none_or(|(_, b)| held_out.log_likelihood() > b.log_likelihood()) {
                 best = Some((pseudo, held_out));
             }
         }
-        best.ok_or(Error::Empty { what: "the list of pseudo-counts" })
+        let best = best.ok_or(Error::Empty { what: "the list of pseudo-counts" })?;
+        Ok((of_model(0), best))
     }
 }
