@@ -129,13 +129,13 @@ fn on_folds(folds: &Folds, rank: usize, prior: f64, settings: &Settings, seed: u
         ..settings.clone()
     };
     let one = |f: usize| -> Result<(Score, Score)> {
-        let training = folds.training(f)?;
+        let training = folds.training(f);
         let near = SpectralFits::new(training.clone(), seed)?.near(rank)?;
         let by_likelihood = LikelihoodSettings { prior, max_passes: FOLD_PASSES, ..LikelihoodSettings::default() };
         let found = likelihood(&Observed::new(training.clone())?, &near, &by_likelihood)?.factors;
         let white = Whitened::new(&training, prior)?;
         let (solution, ..) = at_directions(&white, &found, &loose, seed, &mut Silent)?;
-        let worth = |x: &Factors| score(Model::LowRank(x), &training, folds.held_out(f), Smoothing::default());
+        let worth = |x: &Factors| score(Model::LowRank(x), &training, &folds.held_out(f), Smoothing::default());
         Ok((worth(&solution.factors)?, worth(&found)?))
     };
     let scores = (0..folds.len()).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
