@@ -98,6 +98,16 @@ impl Grid {
         self.cell
     }
 
+    /// Digits after the point in a label.
+    pub fn decimals(&self) -> usize {
+        self.decimals
+    }
+
+    /// Only trips inside of it are counted.
+    pub fn bbox(&self) -> Option<BoundingBox> {
+        self.bbox
+    }
+
     /// Longitude and latitude of the centre.
     pub fn centre(&self, key: i64) -> (f64, f64) {
         let (x, y) = numbers(key);

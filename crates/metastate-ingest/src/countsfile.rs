@@ -194,10 +194,17 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
     let mode = if first.strided { CountMode::Strided } else { CountMode::Sliding };
     let mut counted = pairs.into_counts(settings, &sources[0].name)?.with_lag(first.lag, mode)?;
     if let Some(cell) = first.cell.filter(|c| *c > 0.0) {
-        counted.coordinates = counted.counts.index().labels().map(|l| centre(&l, cell)).collect();
-        counted.cell = counted.coordinates.as_ref().map(|_| cell);
+        counted.find_centres(cell);
     }
     Ok(counted)
+}
+
+impl CountedStates {
+    /// Where the states lie, from labels that print the corners of cells.
+    pub(crate) fn find_centres(&mut self, cell: f64) {
+        self.coordinates = self.counts.index().labels().map(|l| centre(&l, cell)).collect();
+        self.cell = self.coordinates.as_ref().map(|_| cell);
+    }
 }
 
 /// The centre of the cell whose lower left corner a label prints.

@@ -14,7 +14,7 @@ pub use common::{Common, CompletionsArgs, DemoArgs, ExplainArgs, ManArgs, ShellK
 pub use compare::{AssignArgs, AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
 pub use fit::{ConnectedKind, FitArgs, FitCommand, MAX_RANK, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind};
 pub use forecast::{ForecastArgs, ModelKind};
-pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY};
+pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY, SqlDialect};
 pub use reproduce::{ReproduceArgs, ReproduceWhat};
 pub use results::{ReportArgs, VerifyArgs};
 pub use simulate::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
