@@ -53,6 +53,7 @@ def spark(spark_cluster):
         .config("spark.executor.cores", "1")
         .config("spark.sql.shuffle.partitions", "8")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         # Not the default, so that what depends on it is seen.
         .config("spark.sql.session.timeZone", "America/New_York")
         .getOrCreate()

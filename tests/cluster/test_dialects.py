@@ -16,7 +16,7 @@ def test_spark_counts_the_same(case, spark, files, binary, tmp_path):
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     try:
         ours = embedded(binary, files[name], options, tmp_path / "counts.parquet")
-        assert triplets(spark.sql(query).toArrow()) == ours and ours.count(b"\n") > 3
+        assert triplets(spark.sql(query).toArrow()) == ours and ours.count(b"\n") >= 3
     finally:
         spark.conf.set("spark.sql.session.timeZone", "America/New_York")
 

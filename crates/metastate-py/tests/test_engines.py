@@ -29,7 +29,7 @@ def test_duckdb_counts_the_same(case, files, binary, tmp_path):
     name, options = CASES[case]
     query = printed(binary, files[name], options, "duckdb")
     ours = embedded(binary, files[name], options, tmp_path / "counts.parquet")
-    assert triplets(duckdb.sql(query).to_arrow_table()) == ours and ours.count(b"\n") > 3
+    assert triplets(duckdb.sql(query).to_arrow_table()) == ours and ours.count(b"\n") >= 3
 
 
 def test_duckdb_reads_csv_as_the_reader_does(files, binary, tmp_path):
@@ -46,7 +46,7 @@ def test_what_is_printed_can_be_fitted(files, binary, tmp_path):
     query = printed(binary, files[name], options, "duckdb")
     duckdb.sql(f"COPY ({query}) TO '{tmp_path / 'triplets.parquet'}'")
     subprocess.run([binary, "fit", tmp_path / "triplets.parquet", "--as", "counts", "--lambda-ratio", "0.5", "--out", tmp_path / "out"], check=True, capture_output=True)
-    assert ms.load(tmp_path / "out").summary["problem"]["states"] > 3
+    assert ms.load(tmp_path / "out").states[0].count(",") == 1
 
 
 def test_other_counts_are_never_given(files, tmp_path, binary):
@@ -89,7 +89,9 @@ def _engines(table):
     try:
         import ibis
 
-        found["Ibis"] = ibis.memtable(table)
+        engine = ibis.duckdb.connect()
+        engine.con.register("there", table)
+        found["Ibis"] = engine.table("there")
     except ImportError:
         pass
     return found
@@ -103,7 +105,7 @@ def test_tables_in_engines_give_the_same_answer(case):
     told = lambda result: sorted((e["reason"], e["unit"], e["count"], e["weight"]) for e in result.summary["ledger"])
     for engine, data in _engines(table).items():
         result = ms.fit(data, lambda_ratio=0.5, **options)
-        assert np.array_equal(result.U, expected.U) and np.array_equal(result.V, expected.V), engine
+        assert np.array_equal(result.memberships, expected.memberships) and np.array_equal(result.profiles, expected.profiles), engine
         assert result.states == expected.states and told(result) == told(expected), engine
         assert (result.summary["rows"], result.summary["rows_counted"]) == (expected.summary["rows"], expected.summary["rows_counted"]), engine
 

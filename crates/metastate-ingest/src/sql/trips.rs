@@ -50,7 +50,7 @@ pub(super) fn write(
     if plan.weight.is_some() {
         let fail = dialect.fail("a count or weight must be a finite number, zero or more", "weight", dialect.text_type());
         reasons.push("WHEN weight IS NULL THEN 'weight-missing'".to_owned());
-        reasons.push(format!("WHEN NOT (weight >= 0 AND weight <= {}) THEN {fail}", dialect.number(LARGEST)));
+        reasons.push(format!("WHEN {} OR NOT (weight >= 0 AND weight <= {}) THEN {fail}", dialect.is_nan("weight"), dialect.number(LARGEST)));
         reasons.push("WHEN weight = 0 THEN 'weight-zero'".to_owned());
     }
     let (keys, names): (Vec<(String, &str)>, [String; 2]) = match &plan.ends {

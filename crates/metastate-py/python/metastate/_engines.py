@@ -77,16 +77,19 @@ def _in_utc(session: Any) -> Iterator[None]:
 
 def _ibis(table: Any, options: Mapping[str, Any]) -> Any:
     """Ibis, where its engine speaks one of our dialects; else the rows themselves, in the columns that are needed."""
-    dialect = {"duckdb": "duckdb", "pyspark": "spark", "postgres": "postgres", "bigquery": "bigquery"}.get(table.get_backend().name)
-    zoned = any(kind.is_timestamp() and kind.timezone is not None for kind in table.schema().types)
-    if dialect == "duckdb" and not zoned:
-        found = _local(options, lambda query, name: table.alias(name).sql(query, dialect="duckdb").to_pyarrow())
-        if found is not None:
-            return found
-    elif dialect is not None and dialect != "duckdb":
+    import ibis
+    from ibis.common.exceptions import IbisError
+
+    try:
+        backend = table.get_backend()
+        if backend.name == "duckdb":
+            return counted(backend.con.sql(ibis.to_sql(table)), options)
+        dialect = {"pyspark": "spark", "postgres": "postgres", "bigquery": "bigquery"}[backend.name]
         name = f"metastate_{uuid.uuid4().hex}"
-        return table.alias(name).sql(_query(options, name, dialect)).to_pyarrow()
-    return None
+        found = table.alias(name).sql(_query(options, name, dialect))
+    except (KeyError, IbisError):
+        return None  # an engine with words of its own, or a table without an engine
+    return found.to_pyarrow()
 
 
 def _polars(frame: Any, options: Mapping[str, Any]) -> Any | None:
