@@ -126,11 +126,12 @@ fn one(structure: usize, per_state: usize, seed: u64, draws: usize, shares: &mut
     }
     let true_k = latent(&truth);
     let times = timescales(&true_k);
-    for (t, ends) in times.iter().zip(timescale_intervals(&found.latent, CONFIDENCE)) {
+    let draws = found.latent.as_ref().ok_or(metastate::Error::DoesNotGoOn)?;
+    for (t, ends) in times.iter().zip(timescale_intervals(draws, CONFIDENCE)) {
         shares[7].add(*t, ends);
     }
     for (a, b) in (0..rank).flat_map(|a| (0..rank).map(move |b| (a, b))) {
-        shares[8].add(true_k[(a, b)], found.latent.interval(|k| k[(a, b)], CONFIDENCE));
+        shares[8].add(true_k[(a, b)], draws.interval(|k| k[(a, b)], CONFIDENCE));
     }
     Ok(seconds)
 }

@@ -233,8 +233,8 @@ fn quoted(text: &str) -> String {
 }
 
 fn formed(p: &dyn Operator) -> Mat {
-    let mut m = Mat::zeros(p.states(), p.states());
-    (0..p.states()).for_each(|i| p.row(i).for_each(p.states(), |j, x| m[(i, j)] += x));
+    let mut m = Mat::zeros(p.rows(), p.cols());
+    (0..p.rows()).for_each(|i| p.row(i).for_each(p.cols(), |j, x| m[(i, j)] += x));
     m
 }
 

@@ -123,7 +123,7 @@ fn line_search(bench: &Bench) -> Result<TrapResult> {
     let problem = bench.problem()?;
     let x = bench.of_rank_r(&problem)?.factors;
     let products = Products::at(&problem, &x);
-    let (s, d) = (x.rank(), problem.states());
+    let (s, d) = (x.rank(), problem.rows());
     let ratio: Vec<f64> = thin::column_norms(&x.v).iter().zip(thin::column_norms(&x.u)).map(|(v, u)| problem.lambda * v / u).collect();
     // grad_U F = Xi^2 (U G - Q) + lambda U diag(||V_j|| / ||U_j||).
     let mut gradient = x.u.clone();
@@ -222,7 +222,7 @@ fn multiplier(bench: &Bench) -> Result<TrapResult> {
 /// mu_i, the mean of `lambda u_ij ||V_j||/||U_j|| + (grad g V)_ij` over the memberships above the floor; relLE1; how many there are.
 fn multiplier_above(problem: &Problem, x: &Factors, floor: f64) -> (Vec<f64>, f64, usize) {
     let products = Products::at(problem, x);
-    let (s, d) = (x.rank(), problem.states());
+    let (s, d) = (x.rank(), problem.rows());
     let ratio: Vec<f64> = thin::column_norms(&x.v).iter().zip(thin::column_norms(&x.u)).map(|(v, u)| problem.lambda * v / u).collect();
     let (mut mu, mut gradient) = (vec![0.0; d], vec![0.0; s]);
     let (mut error, mut scale, mut counted) = (0.0, 0.0, 0);

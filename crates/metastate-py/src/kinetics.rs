@@ -216,9 +216,10 @@ pub fn state_fates<'py>(py: Python<'py>, fitted: &Fitted, sets: Vec<Vec<bool>>) 
 
 /// The class of each state, and for each class whether it is never left.
 #[pyfunction]
-pub fn state_classes(fitted: &Fitted) -> (Vec<u32>, Vec<bool>) {
-    let classes = &fitted.solved.model.kinetics.classes;
-    (classes.class_of.clone(), classes.closed.clone())
+pub fn state_classes(py: Python<'_>, fitted: &Fitted) -> PyResult<(Vec<u32>, Vec<bool>)> {
+    let moves = fitted.solved.model.moves().map_err(|e| to_python(py, &CliError::from(e)))?;
+    let classes = &moves.kinetics.classes;
+    Ok((classes.class_of.clone(), classes.closed.clone()))
 }
 
 /// Reactive flux between two sets of states, added up between the meta-states of their largest memberships.

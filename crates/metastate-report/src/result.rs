@@ -36,8 +36,8 @@ pub struct FitResult<'a> {
     pub model: &'a Factors,
     /// The zones: hard, by the largest membership, by k-means, or as many as were asked for.
     pub partition: &'a Partition,
-    /// What moves between them.
-    pub flows: &'a ZoneFlows,
+    /// What moves between them, for the tables of zones; none where the tables stand already, or origins and destinations are different sets.
+    pub flows: Option<&'a ZoneFlows>,
     /// The dual point behind the bound.
     pub witness: &'a Witness,
     /// Further files, by name.

@@ -27,7 +27,7 @@ pub struct ZoneSet<'a> {
     /// Who is where.
     pub partition: &'a Partition,
     /// What moves between them.
-    pub flows: &'a ZoneFlows,
+    pub flows: Option<&'a ZoneFlows>,
     /// Labels of the states.
     pub labels: &'a [Label],
     /// Weights of the states.
@@ -74,35 +74,30 @@ impl ZoneSet<'_> {
 
     /// `zones.csv`.
     pub fn table(&self) -> String {
-        let mut out = String::from("zone,size,mass,inflow,outflow,self_share,metastate");
+        let mut out = String::from("zone,size,mass");
+        out.push_str(if self.flows.is_some() { ",inflow,outflow,self_share,metastate" } else { ",metastate" });
         (1..=NAMED).for_each(|k| push(&mut out, format_args!(",anchor_{k}")));
-        (1..=NAMED).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
+        if self.flows.is_some() {
+            (1..=NAMED).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
+        }
         out.push('\n');
         for z in 0..self.count() {
-            let trade = self.flows.trade(z);
-            push(
-                &mut out,
-                format_args!(
-                    "{},{},{:?},{:?},{:?},{:?},{}",
-                    z + 1,
-                    self.partition.sizes[z],
-                    self.partition.masses[z],
-                    trade.inflow,
-                    trade.outflow,
-                    trade.self_share,
-                    self.leading_metastate(z) + 1
-                ),
-            );
+            push(&mut out, format_args!("{},{},{:?}", z + 1, self.partition.sizes[z], self.partition.masses[z]));
+            if let Some(trade) = self.flows.map(|f| f.trade(z)) {
+                push(&mut out, format_args!(",{:?},{:?},{:?}", trade.inflow, trade.outflow, trade.self_share));
+            }
+            push(&mut out, format_args!(",{}", self.leading_metastate(z) + 1));
             let anchors = self.anchors(z);
             (0..NAMED).for_each(|k| {
                 let name = anchors.get(k).map_or_else(String::new, |&i| csv_field(&self.labels[i].to_string()));
                 push(&mut out, format_args!(",{name}"));
             });
-            let to = self.flows.destinations(z);
-            (0..NAMED).for_each(|k| match to.get(k) {
-                Some((b, share)) => push(&mut out, format_args!(",{},{share:?}", b + 1)),
-                None => out.push_str(",,"),
-            });
+            if let Some(to) = self.flows.map(|f| f.destinations(z)) {
+                (0..NAMED).for_each(|k| match to.get(k) {
+                    Some((b, share)) => push(&mut out, format_args!(",{},{share:?}", b + 1)),
+                    None => out.push_str(",,"),
+                });
+            }
             out.push('\n');
         }
         out
@@ -124,13 +119,17 @@ impl ZoneSet<'_> {
             .map(|(z, polygons)| {
                 let ring = |ring: &Vec<Corner>| ring.iter().map(|c| json!([degrees(c.0, side), degrees(c.1, side)])).collect::<Vec<_>>();
                 let polygon = |p: &Polygon| std::iter::once(&p.outer).chain(&p.holes).map(ring).collect::<Vec<_>>();
-                let trade = self.flows.trade(z);
+                let mut properties = json!({
+                    "zone": z + 1, "metastate": self.leading_metastate(z) + 1, "size": self.partition.sizes[z], "mass": self.partition.masses[z]
+                });
+                if let Some(trade) = self.flows.map(|f| f.trade(z)) {
+                    properties["inflow"] = json!(trade.inflow);
+                    properties["outflow"] = json!(trade.outflow);
+                    properties["self_share"] = json!(trade.self_share);
+                }
                 json!({
                     "type": "Feature",
-                    "properties": {
-                        "zone": z + 1, "metastate": self.leading_metastate(z) + 1, "size": self.partition.sizes[z], "mass": self.partition.masses[z],
-                        "inflow": trade.inflow, "outflow": trade.outflow, "self_share": trade.self_share
-                    },
+                    "properties": properties,
                     "geometry": { "type": "MultiPolygon", "coordinates": polygons.iter().map(polygon).collect::<Vec<_>>() }
                 })
             })
@@ -147,16 +146,25 @@ impl ZoneSet<'_> {
     fn geoparquet_bytes(&self, outlines: &[Vec<Polygon>], side: f64) -> Result<Vec<u8>, String> {
         let numbers = |f: &dyn Fn(usize) -> f64| -> ArrayRef { Arc::new(Float64Array::from_iter_values((0..self.count()).map(f))) };
         let shapes: Vec<Vec<u8>> = outlines.iter().map(|polygons| well_known_binary(polygons, side)).collect();
-        let columns: Vec<(&str, ArrayRef)> = vec![
+        let mut columns: Vec<(&str, ArrayRef)> = vec![
             ("zone", Arc::new(UInt32Array::from_iter_values((1..=self.count()).map(|z| z as u32)))),
             ("size", Arc::new(UInt64Array::from_iter_values(self.partition.sizes.iter().map(|&n| n as u64)))),
             ("mass", numbers(&|z| self.partition.masses[z])),
-            ("inflow", numbers(&|z| self.flows.trade(z).inflow)),
-            ("outflow", numbers(&|z| self.flows.trade(z).outflow)),
-            ("self_share", numbers(&|z| self.flows.trade(z).self_share)),
-            ("metastate", Arc::new(UInt32Array::from_iter_values((0..self.count()).map(|z| self.leading_metastate(z) as u32 + 1)))),
-            ("geometry", Arc::new(BinaryArray::from_iter_values(&shapes))),
         ];
+        if let Some(flows) = self.flows {
+            columns.extend([
+                ("inflow", numbers(&|z| flows.trade(z).inflow)),
+                ("outflow", numbers(&|z| flows.trade(z).outflow)),
+                ("self_share", numbers(&|z| flows.trade(z).self_share)),
+            ]);
+        }
+        columns.extend([
+            (
+                "metastate",
+                Arc::new(UInt32Array::from_iter_values((0..self.count()).map(|z| self.leading_metastate(z) as u32 + 1))) as ArrayRef,
+            ),
+            ("geometry", Arc::new(BinaryArray::from_iter_values(&shapes))),
+        ]);
         let corners = outlines.iter().flatten().flat_map(|p| &p.outer);
         let (mut low, mut high) = ((f64::INFINITY, f64::INFINITY), (f64::NEG_INFINITY, f64::NEG_INFINITY));
         for &(x, y) in corners {
@@ -220,7 +228,7 @@ mod tests {
         let u = Mat::from_fn(9, 2, |i, j| if (i == 4) == (j == 0) { 1.0 } else { 0.0 });
         let flows = ZoneFlows { flows: Mat::from_vec(2, 2, vec![0.6, 0.2, 0.1, 0.1]).unwrap() };
         let labels: Vec<Label> = (0..9).map(|i| Label::Text(format!("cell, {i}").into())).collect();
-        let set = ZoneSet { partition: &partition, flows: &flows, labels: &labels, xi: &xi, u: &u, cells: Some((&places, side)) };
+        let set = ZoneSet { partition: &partition, flows: Some(&flows), labels: &labels, xi: &xi, u: &u, cells: Some((&places, side)) };
         let map: Value = serde_json::from_str(&set.geojson().unwrap()).unwrap();
         let ring = &map["features"][0]["geometry"]["coordinates"][0];
         assert_eq!(ring.as_array().unwrap().len(), 2, "the middle cell is a hole of zone 1");

@@ -164,7 +164,7 @@ pub fn run_on(
                 row_scores(&mut row, method, &folds, &trainings, &settings, compare.smoothing)?;
                 let set = partition.as_ref().zip(memberships(&fitted)).zip(cells).and_then(|((partition, u), cells)| {
                     let flows = ZoneFlows::new(chain.p(), chain.departures(), partition);
-                    let set = ZoneSet { partition, flows: &flows, labels: &labels, xi: chain.xi(), u, cells: Some(cells) };
+                    let set = ZoneSet { partition, flows: Some(&flows), labels: &labels, xi: chain.xi(), u, cells: Some(cells) };
                     set.outlines().map(|(zones, side)| {
                         zone_map(&format!("{}, {} zones", method.name(), partition.clusters()), &zones, side, OUTLIERS)
                     })
@@ -281,7 +281,7 @@ fn judged(
 
 /// Fits to the training part of each fold, scores on the rest.
 fn row_scores(row: &mut Row, method: Method, folds: &Folds, parts: &[Training], settings: &RivalSettings, smoothing: f64) -> Result<()> {
-    if method == Method::SvdClipped && parts[0].states() > ROW_BY_ROW {
+    if method == Method::SvdClipped && parts[0].rows() > ROW_BY_ROW {
         row.note = Some(format!("not scored: every row must be formed, and there are more than {ROW_BY_ROW} states"));
         return Ok(());
     }

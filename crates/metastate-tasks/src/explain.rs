@@ -23,6 +23,10 @@ const OWN: &[(&str, &str)] = &[
     ("E-SETTING", "An option lies outside its range; the message says which and what is allowed."),
     ("E-DATA-LABEL", "One label stands for two states. Labels must be distinct, otherwise nobody could tell the rows of the result apart."),
     (
+        "E-DATA-TWO-SIDED",
+        "Origins and destinations are two different sets, so nothing goes on from where it arrives. A latent chain, timescales, forecasts, committors and a stationary law need columns that are also rows.",
+    ),
+    (
         "E-DATA-TOO-LARGE",
         "The work would need more memory than is allowed; this was found out before anything was allocated. The message says what to do instead.",
     ),

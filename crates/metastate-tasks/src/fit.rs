@@ -100,7 +100,7 @@ impl FitOutcome {
             factors: &self.model.solution.factors,
             model: self.model.factors(),
             partition: &self.model.zones,
-            flows: &self.model.flows,
+            flows: self.model.moves.as_ref().map(|m| &m.flows),
             witness: &self.model.solution.witness,
             extra: &self.extra,
         }
@@ -111,8 +111,9 @@ impl FitOutcome {
         let path = self.model.chosen.as_ref().map(record::path_story);
         let extras = report::extras(self.loaded.chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
         let lag = self.summary.lag();
-        let timescale_intervals = record::timescales(&self.model.kinetics, lag);
-        Ok(Extras { timescale_intervals, kinetics: Some(record::kinetics_story(&self.model.kinetics, lag)), ..extras })
+        let Some(moves) = &self.model.moves else { return Ok(extras) };
+        let timescale_intervals = record::timescales(&moves.kinetics, lag);
+        Ok(Extras { timescale_intervals, kinetics: Some(record::kinetics_story(&moves.kinetics, lag)), ..extras })
     }
 
     /// Writes the folder, whole or not at all.

@@ -66,8 +66,8 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         hints,
         choice: model.chosen.as_ref().map(choice),
         refit: model.refit.as_ref().map(|r| refit(r, truth.map(|p| errors::relative_recovery_error(chain.weights(), r.factors(), p)))),
-        uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, &model.kinetics, lag(job))),
-        kinetics: Some(kinetics(model, chain.xi(), lag(job))),
+        uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, model.moves.as_ref().map(|m| &m.kinetics), lag(job))),
+        kinetics: model.moves.as_ref().map(|m| kinetics(model, &m.kinetics, chain.xi(), lag(job))),
         files: BTreeMap::new(),
     }
 }
@@ -112,7 +112,7 @@ fn refit(refit: &Refit, rel_re: Option<f64>) -> RefitRecord {
     }
 }
 
-fn uncertainty(found: &Intervals, kinetics: &Kinetics, lag: f64) -> UncertaintyRecord {
+fn uncertainty(found: &Intervals, kinetics: Option<&Kinetics>, lag: f64) -> UncertaintyRecord {
     let u = &found.uncertainty;
     UncertaintyRecord {
         draws: u.replicates,
@@ -120,7 +120,7 @@ fn uncertainty(found: &Intervals, kinetics: &Kinetics, lag: f64) -> UncertaintyR
         draws_are: found.drawn.clone(),
         intervals_are: INTERVALS.to_owned(),
         stability: u.stability.clone(),
-        timescale_intervals: timescales(kinetics, lag),
+        timescale_intervals: kinetics.map_or_else(Vec::new, |k| timescales(k, lag)),
         undecided_states: u.undecided.iter().filter(|u| **u).count(),
     }
 }
@@ -140,8 +140,7 @@ fn finite(t: f64) -> Option<f64> {
 }
 
 /// Times and how the states hang together.
-fn kinetics(model: &Model, xi: &[f64], lag: f64) -> KineticsRecord {
-    let k = &model.kinetics;
+fn kinetics(model: &Model, k: &Kinetics, xi: &[f64], lag: f64) -> KineticsRecord {
     let times = |modes: &[Mode]| modes.iter().skip(1).map(|m| finite(lag * m.timescale)).collect();
     let limit = model.kinetic_chain().and_then(|c| c.stationary(xi)).map(|laws| laws.limit).unwrap_or_default();
     KineticsRecord {
@@ -175,7 +174,7 @@ const MOST_WORK_WITH_PASSAGE: usize = 50_000_000;
 
 /// `kinetics.npz`.
 pub fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinetics> {
-    let (k, chain) = (&model.kinetics, data.chain());
+    let (k, chain) = (&model.moves()?.kinetics, data.chain());
     let s = k.rank();
     let quick = chain.states() <= MOST_STATES_WITH_PASSAGE && chain.nonzeros().saturating_mul(s) <= MOST_WORK_WITH_PASSAGE;
     let passage_states = if quick {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use metastate::aggregate::Partition;
 use metastate::aggregate::rivals::svd_partition;
-use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
 use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
@@ -123,7 +123,7 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
         factors: &loaded.factors,
         model: loaded.model(),
         partition: &partition,
-        flows: &ZoneFlows::default(),
+        flows: None,
         witness: &loaded.witness,
         extra: &[],
     };

@@ -32,7 +32,7 @@ pub fn load(text: &str, chain: &Chain) -> Result<(Arc<dyn Operator>, Vec<FileRec
                 return Err(bad(names[0], format!("it is {} x {}, not square", p.rows(), p.cols())));
             }
             sums_to_one(names[0], "row", (0..p.rows()).map(|i| p.row(i).iter().sum()))?;
-            Arc::new(DenseOperator::new(Mat::from_fn(rows.len(), rows.len(), |i, j| p[(rows[i], rows[j])]))?)
+            Arc::new(DenseOperator::new(Mat::from_fn(rows.len(), rows.len(), |i, j| p[(rows[i], rows[j])])))
         }
         [u, v] => {
             let (u, v) = (matrix(u)?, matrix(v)?);

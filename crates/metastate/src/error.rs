@@ -42,6 +42,11 @@ pub enum Error {
     /// What an interrupted run left behind is not of this run, or was changed.
     #[error("what is left of an interrupted run cannot be used: {what}")]
     Unfinished { what: String },
+    /// Something that needs a chain that goes on, asked of one that does not.
+    #[error(
+        "origins and destinations are two different sets, so nothing goes on from where it arrives: there is no latent chain, and no times, forecasts or stationary law"
+    )]
+    DoesNotGoOn,
     /// The caller's observer ended the work before there was a result.
     #[error("interrupted before there was a result")]
     Interrupted,
@@ -65,6 +70,7 @@ impl Error {
             Error::DuplicateLabel { .. } => "E-DATA-LABEL",
             Error::NothingToHoldOut { .. } => "E-CLI-LAMBDA",
             Error::Unfinished { .. } => "E-CLI-CHECKPOINT",
+            Error::DoesNotGoOn => "E-DATA-TWO-SIDED",
             Error::Interrupted => "E-CLI-INTERRUPTED",
             Error::TooLarge { .. } => "E-DATA-TOO-LARGE",
         }

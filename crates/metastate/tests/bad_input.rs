@@ -88,7 +88,7 @@ fn weights() {
     refused(with(&[f64::MAX; 4]), "E-SETTING", "inf");
     refused(with(&[0.0, 1.0, 0.0, 0.0]), "E-DATA-ONE-STATE", "(1)");
 
-    let operator = DenseOperator::new(p).unwrap();
+    let operator = DenseOperator::new(p);
     let problem = |xi: &[f64]| Problem::new(&operator, xi, 1.0).map(|p| p.lambda);
     assert!(problem(&[1.0; 4]).is_ok());
     refused(problem(&[1.0; 5]), "E-DATA-SIZE", "5");

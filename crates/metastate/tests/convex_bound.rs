@@ -34,7 +34,7 @@ fn bounds_stay_below_the_relaxation_and_a_good_witness_reaches_it() {
         let rows: Vec<Vec<f64>> = (0..d).map(|_| stream.simplex(d)).collect();
         let weights: Vec<f64> = (0..d).map(|_| 0.3 + stream.next()).collect();
         let p = faer::Mat::from_fn(d, d, |i, j| rows[i][j]);
-        let operator = DenseOperator::new(Mat::from_fn(d, d, |i, j| rows[i][j])).unwrap();
+        let operator = DenseOperator::new(Mat::from_fn(d, d, |i, j| rows[i][j]));
         for lambda in [0.5, 0.05, 0.005] {
             let relaxed = nuclear::solve(&p, &weights, lambda, 4000);
             let width = (relaxed.upper - relaxed.lower) / relaxed.upper;

@@ -1,21 +1,20 @@
-//! The solver against an independent solution of the relaxation: its bound below, its objective above, on random instances.
+//! The solver against an independent solution of the relaxation: its bound below, its objective above, on random instances, square and with more rows or more columns.
 
 mod common;
 mod nuclear;
 
 use common::{Stream, formed, solved};
+use metastate::DenseOperator;
 use metastate::solve::{Problem, Settings, StopRule};
-use metastate::{DenseOperator, Operator};
 
 #[test]
 fn the_relaxation_lies_between_bound_and_objective() {
-    let d = 10;
     let mut stream = Stream(21);
-    for instance in 0..4 {
-        let operator = DenseOperator::new(stream.stochastic(d, d)).unwrap();
-        let weights: Vec<f64> = (0..d).map(|_| 0.3 + stream.next()).collect();
+    for (instance, (m, n)) in [(10, 10), (10, 10), (10, 10), (10, 10), (6, 14), (14, 6), (2, 9), (12, 3)].into_iter().enumerate() {
+        let operator = DenseOperator::new(stream.stochastic(m, n));
+        let weights: Vec<f64> = (0..m).map(|_| 0.3 + stream.next()).collect();
         let entries = formed(&operator);
-        let p = faer::Mat::from_fn(operator.states(), d, |i, j| entries[(i, j)]);
+        let p = faer::Mat::from_fn(m, n, |i, j| entries[(i, j)]);
         for lambda in [0.5, 0.05, 0.005] {
             let relaxed = nuclear::solve(&p, &weights, lambda, 4000);
             assert!((relaxed.upper - relaxed.lower) / relaxed.upper < 1e-9, "the relaxation is not solved");
@@ -24,7 +23,7 @@ fn the_relaxation_lies_between_bound_and_objective() {
             let solution = solved(&problem, &settings);
             let (bound, objective) = (solution.proof.as_ref().map_or(f64::NAN, |p| p.lower_bound()), solution.objective.value);
             println!(
-                "instance {instance}, lambda {lambda}: bound {:.1e} below L, objective {:.1e} above L, rank {}, {}",
+                "instance {instance}, {m} x {n}, lambda {lambda}: bound {:.1e} below L, objective {:.1e} above L, rank {}, {}",
                 1.0 - bound / relaxed.upper,
                 objective / relaxed.lower - 1.0,
                 solution.rank(),

@@ -54,7 +54,7 @@ fn times(p: &Mat) -> Vec<f64> {
 }
 
 fn estimate(p: &Mat, u: &Mat) -> Kinetics {
-    let operator = DenseOperator::new(p.clone()).unwrap();
+    let operator = DenseOperator::new(p.clone());
     let departures: Vec<f64> = (0..p.rows()).map(|i| 100.0 + i as f64).collect();
     Kinetics::estimate(u, &Observations { p: &operator, departures: &departures, overlap: 1.0, counted: false }, false, None).unwrap()
 }
@@ -233,7 +233,7 @@ fn the_reactive_flux_is_conserved_and_its_rate_is_that_of_the_passages() {
         (ways.iter().map(|w| w.flux).sum::<f64>() - flux.total).abs() < 1e-12 && ways.windows(2).all(|w| w[0].flux >= w[1].flux - 1e-15)
     );
     // The states' own chain gives the same where every state is its own part.
-    let micro = Microstates::new(&DenseOperator::new(chain.clone()).unwrap(), &Mat::from_fn(4, 1, |_, _| 1.0)).unwrap();
+    let micro = Microstates::new(&DenseOperator::new(chain.clone()), &Mat::from_fn(4, 1, |_, _| 1.0)).unwrap();
     let set = |k: usize| (0..4).map(|i| i == k).collect::<Vec<bool>>();
     let same = micro.flux(&set(0), &set(3), &[0, 1, 2, 3], 4).unwrap();
     assert!((same.total - flux.total).abs() < 1e-14 && (same.rate - flux.rate).abs() < 1e-14);
@@ -269,7 +269,7 @@ fn a_prior_changes_the_factors_and_not_the_times() {
         let options = FitOptions::default().rank(metastate::fit::Rank::Given(3)).unwrap().prior(prior).unwrap().bootstrap(40).unwrap();
         let model = fit(&data, &options, &mut Silent).unwrap();
         let shrunk = modes_of(model.latent_chain().unwrap().k(), model.latent_chain().unwrap().k())[1].timescale;
-        let own = &model.kinetics;
+        let own = &model.moves().unwrap().kinetics;
         let (low, high) = own.timescale_intervals(0.9)[0];
         assert!(2.0 * low < truth[0] && truth[0] < 2.0 * high, "{low} {high} {}", truth[0]);
         found.push((shrunk, own.modes[1].timescale));

@@ -68,7 +68,7 @@ fn fast_never_rises() {
         for seed in 0..2 {
             for memory in [0, 8] {
                 let what = format!("{name}, start {seed}, memory {memory}");
-                let mut x = Stream(100 + seed).factors(problem.states(), rank);
+                let mut x = Stream(100 + seed).factors(problem.rows(), rank);
                 let values = values(&mut Fast::new(memory), &problem, &mut x, SWEEPS, &what);
                 assert_never_rises(&values, &problem, &what);
                 assert!(values[SWEEPS] < 0.99 * values[0], "{what}: from {:e} to {:e} only", values[0], values[SWEEPS]);
@@ -83,7 +83,7 @@ fn palm_bb_obeys_its_search() {
         let problem = scaled(&chain, share);
         for formula in [BbFormula::First, BbFormula::Second, BbFormula::Alternating] {
             let what = format!("{name}, {formula:?}");
-            let mut x = Stream(200).factors(problem.states(), rank);
+            let mut x = Stream(200).factors(problem.rows(), rank);
             let mut solver = Palm::new(StepRule::BarzilaiBorwein(formula));
             let values = values(&mut solver, &problem, &mut x, SWEEPS, &what);
             for k in 1..values.len() {
@@ -110,7 +110,7 @@ fn palm_lipschitz_never_rises() {
         // The paper's eps0, with which it hardly moves, and one with which it does.
         for epsilon0 in [1e-14, 1e-2] {
             let what = format!("{name}, eps0 {epsilon0:e}");
-            let mut x = Stream(300).factors(problem.states(), rank);
+            let mut x = Stream(300).factors(problem.rows(), rank);
             let values = values(&mut Palm::new(StepRule::Lipschitz { epsilon0 }), &problem, &mut x, SWEEPS, &what);
             assert_never_rises(&values, &problem, &what);
             if epsilon0 == 1e-2 {
@@ -133,7 +133,7 @@ fn all_three_find_the_same_value_on_an_easy_instance() {
         ("lipschitz", Box::new(Palm::new(StepRule::Lipschitz { epsilon0: 1e-2 })), 20_000),
     ];
     for (name, mut solver, sweeps) in solvers {
-        let mut x = Stream(400).factors(problem.states(), 3);
+        let mut x = Stream(400).factors(problem.rows(), 3);
         for _ in 0..sweeps {
             solver.sweep(&problem, &mut x);
         }

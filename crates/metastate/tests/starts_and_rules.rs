@@ -69,7 +69,7 @@ fn assert_local_errors_are_finite(problem: &Problem, x: &Factors, what: &str) {
 fn sweeps_from_empty_columns_are_finite_and_feasible() {
     for (name, chain, lambda) in instances() {
         let problem = problem(&chain, lambda);
-        let d = problem.states();
+        let d = problem.rows();
         let starts = [
             ("one empty column of U", with_empty_memberships(d, 4, &[1])),
             ("two empty columns of U", with_empty_memberships(d, 4, &[0, 3])),

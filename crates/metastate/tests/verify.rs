@@ -89,7 +89,7 @@ fn by_the_book(p: &Mat, xi: &[f64], lambda: f64, u: &Mat, v: &Mat) -> (Vec<f64>,
 #[test]
 fn two_states_by_hand() {
     // P = [[0.9, 0.1], [0.2, 0.8]], one column: X = 1 v^T with v = (0.6, 0.4).
-    let p = DenseOperator::new(Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8]).unwrap()).unwrap();
+    let p = DenseOperator::new(Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8]).unwrap());
     let u = Mat::from_vec(2, 1, vec![1.0, 1.0]).unwrap();
     let v = Mat::from_vec(2, 1, vec![0.6, 0.4]).unwrap();
     let found = recompute(&p, &[1.0, 2.0], 0.5, &u, &v, None, Some(&p), 0).unwrap();
@@ -150,8 +150,8 @@ fn every_figure_by_brute_force() {
         u[(i, 0)] = 0.0;
     }
     u[(3, 0)] = 1e-13;
-    let operator = DenseOperator::new(p.clone()).unwrap();
-    let truth_operator = DenseOperator::new(truth.clone()).unwrap();
+    let operator = DenseOperator::new(p.clone());
+    let truth_operator = DenseOperator::new(truth.clone());
     let found = recompute(&operator, &xi, lambda, &u, &v, None, Some(&truth_operator), 7).unwrap();
 
     u[(3, 0)] = 0.0; // the book says "not zero"; the threshold must treat the leftover as zero
@@ -192,7 +192,7 @@ fn every_figure_by_brute_force() {
 fn a_bound_from_one_point_holds_at_all_others() {
     let d = 30;
     let mut stream = Stream(2);
-    let p = DenseOperator::new(stream.stochastic(d)).unwrap();
+    let p = DenseOperator::new(stream.stochastic(d));
     let xi: Vec<f64> = (0..d).map(|_| 0.2 + stream.next()).collect();
     for lambda in [1.0, 0.1, 0.01, 1e-4] {
         let (mut bounds, mut objectives) = (Vec::new(), Vec::new());
@@ -217,7 +217,7 @@ fn a_bound_from_one_point_holds_at_all_others() {
 
 fn p_entry(p: &dyn Operator, i: usize, j: usize) -> f64 {
     let mut entry = 0.0;
-    p.row(i).for_each(p.states(), |column, x| {
+    p.row(i).for_each(p.rows(), |column, x| {
         if column == j {
             entry = x;
         }
@@ -243,7 +243,7 @@ fn a_huge_lambda_has_an_answer_that_is_proven() {
         (0..d).for_each(|j| v[j] -= 1e-4 * (slope[j] - level));
     }
     let (u, v) = (Mat::from_fn(d, 1, |_, _| 1.0), Mat::from_vec(d, 1, v).unwrap());
-    let found = recompute(&DenseOperator::new(p).unwrap(), &xi, lambda, &u, &v, None, None, 0).unwrap();
+    let found = recompute(&DenseOperator::new(p), &xi, lambda, &u, &v, None, None, 0).unwrap();
     assert!(found.rel_le1 < 1e-12 && found.rel_le2 < 1e-9, "{found:?}");
     assert!(found.ge.abs() < 1e-9, "{found:?}");
     assert!((-1e-13..1e-9).contains(&found.certified_gap), "{found:?}");
@@ -259,7 +259,7 @@ fn the_form_of_p_does_not_matter() {
     let triplets: Vec<(u32, u32, f64)> =
         (0..d).flat_map(|i| (0..d).map(move |j| (i as u32, j as u32))).map(|(i, j)| (i, j, dense[(i as usize, j as usize)])).collect();
     let forms: [Box<dyn Operator>; 3] = [
-        Box::new(DenseOperator::new(dense.clone()).unwrap()),
+        Box::new(DenseOperator::new(dense.clone())),
         Box::new(SparseOperator::new(Csr::from_triplets(d, d, &triplets).unwrap(), vec![]).unwrap()),
         Box::new(LowRankOperator::new(left, right).unwrap()),
     ];
@@ -279,7 +279,7 @@ fn the_form_of_p_does_not_matter() {
     stored.row_mut(5).fill(1.0 / d as f64);
     let implied: Vec<_> = triplets.into_iter().filter(|t| t.0 != 5).collect();
     let implied = SparseOperator::new(Csr::from_triplets(d, d, &implied).unwrap(), vec![5]).unwrap();
-    let stored = recompute(&DenseOperator::new(stored).unwrap(), &xi, 0.05, &u, &v, None, None, 0).unwrap();
+    let stored = recompute(&DenseOperator::new(stored), &xi, 0.05, &u, &v, None, None, 0).unwrap();
     let implied = recompute(&implied, &xi, 0.05, &u, &v, None, None, 0).unwrap();
     assert!(compare(&Reported::from(&stored), &implied).iter().all(|c| c.agrees));
 }
@@ -288,7 +288,7 @@ fn the_form_of_p_does_not_matter() {
 fn a_state_without_weight_keeps_the_bound_finite() {
     let d = 12;
     let mut stream = Stream(8);
-    let p = DenseOperator::new(stream.stochastic(d)).unwrap();
+    let p = DenseOperator::new(stream.stochastic(d));
     let mut xi: Vec<f64> = (0..d).map(|_| 0.2 + stream.next()).collect();
     xi[4] = 0.0;
     let (u, v) = stream.factors(d, 2);
@@ -300,8 +300,8 @@ fn a_state_without_weight_keeps_the_bound_finite() {
 fn every_check_can_fail() {
     let d = 25;
     let mut stream = Stream(5);
-    let p = DenseOperator::new(stream.stochastic(d)).unwrap();
-    let truth = DenseOperator::new(stream.stochastic(d)).unwrap();
+    let p = DenseOperator::new(stream.stochastic(d));
+    let truth = DenseOperator::new(stream.stochastic(d));
     let xi: Vec<f64> = (0..d).map(|_| 0.2 + stream.next()).collect();
     let (u, v) = stream.factors(d, 3);
     let found = recompute(&p, &xi, 0.05, &u, &v, None, Some(&truth), 0).unwrap();
@@ -373,7 +373,7 @@ fn wrong_input_is_refused_by_name() {
     let d = 6;
     let mut stream = Stream(6);
     let dense = stream.stochastic(d);
-    let p = DenseOperator::new(dense.clone()).unwrap();
+    let p = DenseOperator::new(dense.clone());
     let xi = vec![1.0; d];
     let (u, v) = stream.factors(d, 2);
     let (u5, v5) = stream.factors(5, 2);
@@ -399,12 +399,12 @@ fn wrong_input_is_refused_by_name() {
     assert_eq!(code(&p, &xi, 0.1, &broken, &v, None, None), Err("E-DATA-NOT-FINITE"));
     let mut broken = dense;
     broken[(2, 1)] = f64::INFINITY;
-    assert_eq!(code(&DenseOperator::new(broken).unwrap(), &xi, 0.1, &u, &v, None, None), Err("E-DATA-NOT-FINITE"));
-    let small = DenseOperator::new(stream.stochastic(5)).unwrap();
+    assert_eq!(code(&DenseOperator::new(broken), &xi, 0.1, &u, &v, None, None), Err("E-DATA-NOT-FINITE"));
+    let small = DenseOperator::new(stream.stochastic(5));
     assert_eq!(code(&p, &xi, 0.1, &u, &v, None, Some(&small)), Err("E-DATA-SIZE"));
     let low = LowRankOperator::new(u.clone(), Mat::from_fn(d, 2, |_, _| f64::NAN)).unwrap();
     assert_eq!(code(&low, &xi, 0.1, &u, &v, None, None), Err("E-DATA-NOT-FINITE"));
-    let empty = DenseOperator::new(Mat::zeros(0, 0)).unwrap();
+    let empty = DenseOperator::new(Mat::zeros(0, 0));
     let none = Mat::zeros(0, 1);
     assert!(matches!(recompute(&empty, &[], 0.1, &none, &none, None, None, 0), Err(Error::Empty { .. })));
     // Absurd sizes of numbers are no reason to panic.
@@ -452,7 +452,7 @@ fn bounds_on_the_reference_instances_stay_below_known_objectives() {
             return;
         };
         let d = p.rows();
-        let operator = DenseOperator::new(p).unwrap();
+        let operator = DenseOperator::new(p);
         let (u, v) = stream.factors(d, 3);
         let found = recompute(&operator, &xi, lambda, &u, &v, None, None, 0).unwrap();
         println!("{name} {lambda:e}: bound {:.4e} = {:.4} of the optimum", found.lower_bound, found.lower_bound / upper);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use metastate::Label;
-use metastate::aggregate::{Partition, ZoneFlows};
+use metastate::aggregate::Partition;
 use metastate::linalg::Row;
 use metastate_report::{FitResult, inside, load_extras, pictures};
 use serde_json::Value;
@@ -60,7 +60,7 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
         factors: &subject.result.factors,
         model: subject.model(),
         partition: &partition,
-        flows: &ZoneFlows::default(),
+        flows: None,
         witness: &subject.result.witness,
         extra: &[],
     };

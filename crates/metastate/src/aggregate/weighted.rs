@@ -14,7 +14,7 @@ pub struct WeightedChain<'a> {
 
 impl Products for WeightedChain<'_> {
     fn shape(&self) -> (usize, usize) {
-        (self.p.states(), self.p.states())
+        (self.p.rows(), self.p.cols())
     }
 
     fn times(&self, x: &Mat, out: &mut Mat) {

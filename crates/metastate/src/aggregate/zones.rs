@@ -22,11 +22,11 @@ pub struct Trade {
 }
 
 impl ZoneFlows {
-    /// From P and the transitions out of each state: `F = Z^T diag(n) P Z` with Z the indicator of the zones.
+    /// From P, whose columns are its rows, and the transitions out of each state: `F = Z^T diag(n) P Z` with Z the indicator of the zones.
     pub fn new(p: &dyn Operator, departures: &[f64], partition: &Partition) -> Self {
         let k = partition.clusters();
         let zone = |i: usize| partition.labels[i] as usize;
-        let indicator = Mat::from_fn(p.states(), k, |i, j| f64::from(u8::from(zone(i) == j)));
+        let indicator = Mat::from_fn(p.cols(), k, |i, j| f64::from(u8::from(zone(i) == j)));
         let mut arriving = Mat::default();
         p.apply(&indicator, &mut arriving);
         let mut flows = Mat::zeros(k, k);
@@ -71,7 +71,7 @@ mod tests {
     fn flows_add_up() {
         let p = Mat::from_vec(3, 3, vec![0.5, 0.25, 0.25, 0.0, 1.0, 0.0, 0.5, 0.0, 0.5]).unwrap();
         let partition = Partition::ordered_by_mass(&[0, 0, 1], &[2.0, 1.0, 1.0], 2);
-        let flows = ZoneFlows::new(&DenseOperator::new(p).unwrap(), &[4.0, 2.0, 2.0], &partition);
+        let flows = ZoneFlows::new(&DenseOperator::new(p), &[4.0, 2.0, 2.0], &partition);
         assert_eq!(flows.flows.as_slice(), [5.0 / 8.0, 1.0 / 8.0, 1.0 / 8.0, 1.0 / 8.0]);
         assert_eq!(flows.trade(0), Trade { inflow: 0.125, outflow: 0.125, self_share: 5.0 / 6.0 });
         assert_eq!(flows.destinations(1), [(0, 0.5)]);

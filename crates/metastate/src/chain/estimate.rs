@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::empirical::transition_matrix;
 use super::{Chain, WeightPower};
-use crate::counts::Counts;
+use crate::counts::{Counts, StateIndex};
 use crate::error::{Error, Result};
 use crate::graph::peel;
 use crate::ledger::{Ledger, LedgerUnit};
+use crate::linalg::Csr;
 
 /// What the weight xi of a state counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -93,12 +94,15 @@ impl Chain {
             WeightsBy::Arrivals => csr.column_sums(),
         };
         xi.iter_mut().for_each(|x| *x /= total);
+        let index = counts.index().restricted(&keep);
         Ok(Chain {
             p: Arc::new(transition_matrix(&csr)?),
             weights: options.weight_power.raise(&xi),
             xi,
             weight_power: options.weight_power,
-            index: counts.index().restricted(&keep),
+            destinations: index.clone(),
+            index,
+            goes_on: true,
             counts: Some(csr),
             kept: keep,
             transitions: total,
@@ -106,6 +110,79 @@ impl Chain {
             stationary_residual: None,
             ledger,
         })
+    }
+
+    /// The empirical chain between two sets: rows are the origins, columns the destinations, and no state of one side is one of the other. Nothing is left out but origins that were never
+    /// left and destinations that were never reached: they say nothing. The weights count departures.
+    pub fn between(sides: &TwoSided, weight_power: WeightPower) -> Result<Chain> {
+        let TwoSided { origins, destinations, counts, ledger } = sides;
+        for (what, expected, found) in
+            [("the count matrix (rows)", origins.len(), counts.rows()), ("the count matrix (columns)", destinations.len(), counts.cols())]
+        {
+            if expected != found {
+                return Err(Error::SizeMismatch { what, expected, found });
+            }
+        }
+        let (left, reached) = (counts.row_sums(), counts.column_sums());
+        let seen = |sums: &[f64]| -> Vec<usize> { (0..sums.len()).filter(|&i| sums[i] > 0.0).collect() };
+        let (rows, cols) = (seen(&left), seen(&reached));
+        for (keep, index) in [(&rows, origins), (&cols, destinations)] {
+            match keep[..] {
+                [] => return Err(Error::Empty { what: "the list of transitions" }),
+                [only] => return Err(Error::OneState { label: index.label(only).to_string() }),
+                _ => {}
+            }
+        }
+        let mut ledger = ledger.clone();
+        for (reason, keep, index) in [("never-left", &rows, origins), ("never-reached", &cols, destinations)] {
+            let kept: std::collections::HashSet<usize> = keep.iter().copied().collect();
+            let gone = (0..index.len()).filter(|i| !kept.contains(i)).map(|i| index.label(i).to_string());
+            ledger.add(reason, LedgerUnit::States, (index.len() - keep.len()) as u64, 0.0, gone);
+        }
+        let csr = counts.restrict_sides(&rows, &cols);
+        let departures = csr.row_sums();
+        let total: f64 = departures.iter().sum();
+        let xi: Vec<f64> = departures.iter().map(|n| n / total).collect();
+        Ok(Chain {
+            p: Arc::new(transition_matrix(&csr)?),
+            weights: weight_power.raise(&xi),
+            xi,
+            weight_power,
+            index: origins.restricted(&rows),
+            destinations: destinations.restricted(&cols),
+            goes_on: false,
+            counts: Some(csr),
+            kept: rows,
+            transitions: total,
+            departures,
+            stationary_residual: None,
+            ledger,
+        })
+    }
+}
+
+/// Transitions between two sets of labelled states.
+#[derive(Debug, Clone)]
+pub struct TwoSided {
+    /// The labels of the rows.
+    pub origins: StateIndex,
+    /// The labels of the columns.
+    pub destinations: StateIndex,
+    /// The counts.
+    pub counts: Csr,
+    /// What was left out so far.
+    pub ledger: Ledger,
+}
+
+impl TwoSided {
+    /// Counts between labelled states, read as from one set to another: a label that stands on both sides is two states.
+    pub fn of(counts: &Counts) -> Self {
+        TwoSided {
+            origins: counts.index().clone(),
+            destinations: counts.index().clone(),
+            counts: counts.csr().clone(),
+            ledger: counts.ledger().clone(),
+        }
     }
 }
 

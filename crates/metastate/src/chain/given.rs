@@ -66,7 +66,7 @@ impl Chain {
                 rounded.extend(told(i, sum));
             }
         }
-        let operator = DenseOperator::new(p.clone())?;
+        let operator = DenseOperator::new(p.clone());
         if let Some(class) = largest(&operator, given.connected) {
             let part = |a: usize| class.iter().map(|&b| p[(class[a], b)]).sum::<f64>();
             let sums: Vec<f64> = (0..class.len()).map(part).collect();
@@ -88,7 +88,7 @@ impl Chain {
             let sum: f64 = q.row(i).iter().sum();
             q.row_mut(i).iter_mut().for_each(|x| *x /= sum);
         }
-        weights.into_chain(Arc::new(DenseOperator::new(q)?), states, given.weight_power).map(|c| note(c, &rounded))
+        weights.into_chain(Arc::new(DenseOperator::new(q)), states, given.weight_power).map(|c| note(c, &rounded))
     }
 
     /// From the non-zero entries of P.
@@ -266,8 +266,8 @@ impl Weights {
                 Ok(Weights { xi, residual: Some(residual) })
             }
             RowWeights::Given(xi) => {
-                if xi.len() != p.states() {
-                    return Err(Error::SizeMismatch { what, expected: p.states(), found: xi.len() });
+                if xi.len() != p.rows() {
+                    return Err(Error::SizeMismatch { what, expected: p.rows(), found: xi.len() });
                 }
                 for (i, &x) in xi.iter().enumerate() {
                     check_entry(what, i, 0, x)?;
@@ -317,7 +317,9 @@ impl Weights {
             departures: self.xi.clone(),
             xi: self.xi,
             weight_power,
+            destinations: states.index.clone(),
             index: states.index,
+            goes_on: true,
             counts: None,
             kept: states.kept,
             transitions: 0.0,

@@ -1,11 +1,12 @@
-//! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states.
+//! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states. Rows and columns may be different sets; a chain that goes on from where it arrives has the same
+//! labels on both sides.
 
 pub(crate) mod empirical;
 mod estimate;
 mod given;
 pub(crate) mod stationary;
 
-pub use estimate::{Connected, Estimate, WeightsBy};
+pub use estimate::{Connected, Estimate, TwoSided, WeightsBy};
 pub use given::{Given, RowWeights};
 pub use stationary::{StationaryLaw, StationaryOptions, stationary_law};
 
@@ -55,6 +56,8 @@ pub struct Chain {
     weight_power: WeightPower,
     weights: Vec<f64>,
     index: StateIndex,
+    destinations: StateIndex,
+    goes_on: bool,
     counts: Option<Csr>,
     kept: Vec<usize>,
     transitions: f64,
@@ -74,14 +77,24 @@ impl Chain {
         Arc::clone(&self.p)
     }
 
-    /// Number of states, `d`.
+    /// Number of states that are left: the rows of P.
     pub fn states(&self) -> usize {
         self.xi.len()
     }
 
-    /// The labels of the states.
+    /// The labels of the states that are left, row by row.
     pub fn index(&self) -> &StateIndex {
         &self.index
+    }
+
+    /// The labels of the states that are reached, column by column.
+    pub fn destinations(&self) -> &StateIndex {
+        &self.destinations
+    }
+
+    /// Whether the chain goes on from where it arrives: rows and columns are the same states. A latent chain, its times and forecasts exist only then.
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
     }
 
     /// The transitions between the states of the chain, in their order; none when P was given as probabilities.
@@ -89,7 +102,7 @@ impl Chain {
         self.counts.as_ref()
     }
 
-    /// For each state of the chain its place in the index of the data that the chain was made of, ascending. The places that are missing
+    /// For each row of the chain its place in the index of the data that the chain was made of, ascending. The places that are missing
     /// are those of the states that were left out.
     pub fn kept(&self) -> &[usize] {
         &self.kept

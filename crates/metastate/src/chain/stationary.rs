@@ -45,8 +45,8 @@ pub fn stationary_law(p: &dyn Operator, options: &StationaryOptions) -> Stationa
     let (xi, iterations, closed_classes) = if let Some((left, right)) = p.low_rank() {
         let (xi, classes) = through_latent_chain(left, right);
         (xi, 0, classes)
-    } else if p.states() <= ELIMINATION {
-        let d = p.states();
+    } else if p.rows() <= ELIMINATION {
+        let d = p.rows();
         let mut dense = Mat::zeros(d, d);
         (0..d).for_each(|i| p.row(i).for_each(d, |j, x| dense[(i, j)] = x));
         let (xi, classes) = by_elimination(dense, vec![1.0 / d as f64; d]);
@@ -85,7 +85,7 @@ fn through_latent_chain(left: &Mat, right: &Mat) -> (Vec<f64>, usize) {
 
 /// The closed classes of a chain: the class of each state, and for each class whether it is closed.
 pub(crate) fn closed_classes(p: &dyn Operator) -> (Vec<u32>, Vec<bool>) {
-    let d = p.states();
+    let d = p.rows();
     let (class, number) = strong_classes(d, |i, cursor| match p.row(i) {
         Row::Sparse(columns, values) => (cursor..columns.len()).find(|&k| values[k] > 0.0).map(|k| (k + 1, columns[k] as usize)),
         Row::Dense(values) => (cursor..d).find(|&j| values[j] > 0.0).map(|j| (j + 1, j)),
@@ -105,7 +105,7 @@ pub(crate) fn closed_classes(p: &dyn Operator) -> (Vec<u32>, Vec<bool>) {
 
 /// Powers of the lazy chain `(I + P) / 2`, which cannot be periodic.
 fn by_iteration(p: &dyn Operator, options: &StationaryOptions) -> (Vec<f64>, usize, usize) {
-    let d = p.states();
+    let d = p.rows();
     let (class, closed) = closed_classes(p);
     let mut law = Mat::from_fn(d, 1, |_, _| 1.0 / d as f64);
     let mut moved = Mat::default();

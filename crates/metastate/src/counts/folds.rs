@@ -52,7 +52,7 @@ impl Folds {
             }
             parts.iter_mut().for_each(Part::end_row);
         }
-        let parts = parts.into_iter().map(|p| p.into_csr(counts.rows())).collect::<Result<Vec<_>>>()?;
+        let parts = parts.into_iter().map(|p| p.into_csr(counts.cols())).collect::<Result<Vec<_>>>()?;
         Ok(Folds { parts, whole: counts.clone() })
     }
 

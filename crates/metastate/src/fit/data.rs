@@ -1,6 +1,6 @@
 //! What a fit starts from: a chain, and where it was counted, the counts behind it and how they fall into parts.
 
-use crate::chain::{Chain, Estimate};
+use crate::chain::{Chain, Estimate, TwoSided, WeightPower};
 use crate::counts::folds::{NO_STATE, count_blocks};
 use crate::counts::{CountMode, Counts, Folds};
 use crate::error::{Error, Result};
@@ -51,6 +51,13 @@ impl Data {
         Ok(Data { chain, parts: Some(parts) })
     }
 
+    /// Transitions from one set of states to another, such as from home to work: they are held out one by one.
+    pub fn between(sides: &TwoSided, weight_power: WeightPower) -> Result<Self> {
+        let chain = Chain::between(sides, weight_power)?;
+        let counts = chain.counts().cloned().ok_or(Error::Empty { what: "the list of transitions" })?;
+        Ok(Data { chain, parts: Some(Parts { overlap: 1.0, counts, blocks: None, frames: None }) })
+    }
+
     /// A transition matrix that was given as probabilities: nothing can be held out, so lambda must be given.
     pub fn from_matrix(chain: Chain) -> Self {
         Data { chain, parts: None }
@@ -72,18 +79,18 @@ impl Data {
         if let Some(parts) = &self.parts {
             return Ok((parts.counts.clone(), 1.0));
         }
-        let (p, d) = (self.chain.p(), self.chain.states());
+        let (p, m, n) = (self.chain.p(), self.chain.states(), self.chain.p().cols());
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for (i, share) in self.chain.departures().iter().enumerate() {
-            p.row(i).for_each(d, |j, x| {
+            p.row(i).for_each(n, |j, x| {
                 if x > 0.0 {
                     indices.push(j as u32);
-                    values.push(TRANSITIONS_A_STATE * d as f64 * share * x);
+                    values.push(TRANSITIONS_A_STATE * m as f64 * share * x);
                 }
             });
             indptr.push(indices.len());
         }
-        Ok((Csr::from_parts(d, d, indptr, indices, values)?, TRANSITIONS_A_STATE))
+        Ok((Csr::from_parts(m, n, indptr, indices, values)?, TRANSITIONS_A_STATE))
     }
 }
 

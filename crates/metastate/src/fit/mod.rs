@@ -21,12 +21,12 @@ mod resume;
 
 pub use choose::Chosen;
 pub use data::{Data, Parts};
-pub use model::{Model, Recovery};
+pub use model::{Model, Moves, Recovery};
 pub use observe::{FitObserver, Stage, Unfinished};
 pub use options::{Clusters, FOLDS, FitOptions, Lambda, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
 pub use refit::{CONFIDENCE, Intervals, Refit};
 
-use crate::aggregate::ZoneFlows;
+use crate::aggregate::{Partition, ZoneFlows};
 use crate::chain::empirical::transition_matrix;
 use crate::counts::folds::sum;
 use crate::error::{Error, Result};
@@ -58,7 +58,7 @@ pub fn fit(data: &Data, options: &FitOptions, observer: &mut dyn FitObserver) ->
 /// Goes on with an interrupted fit of the same data with the same options, to the same bits as if it had never stopped.
 pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, observer: &mut dyn FitObserver) -> Result<Model> {
     let chain = data.chain();
-    options.check(chain.states(), data.parts().is_some())?;
+    options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
     observer.stage(Stage::LambdaMax);
     let lambda_max = solve::lambda_max(chain.p(), chain.weights(), options.seed)?;
     if data.parts().is_none() && options.needs_parts() {
@@ -100,13 +100,22 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     not_interrupted(observer)?;
     let shown = refit.as_ref().map_or(&solution.factors, Refit::factors);
     let zones = model::zones(options.hard(), &shown.u, chain.xi(), options.seed)?;
-    let flows = ZoneFlows::new(chain.p(), chain.departures(), &zones);
-    not_interrupted(observer)?;
-    let kinetics = kinetics(data, options, &shown.u)?;
     let mut hints = model::hints(&solution, chosen.as_ref(), lambda_max, options);
-    hints.extend(kinetics.sentences.iter().cloned());
+    let moves = moves(data, options, &shown.u, &zones, observer)?;
+    hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
     observer.stage(Stage::Done);
-    Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, flows, kinetics, hints })
+    Ok(Model { lambda_max, chosen, solution, refit, intervals, zones, moves, hints })
+}
+
+/// What goes on between zones and meta-states, where the chain goes on at all.
+fn moves(data: &Data, options: &FitOptions, u: &Mat, zones: &Partition, observer: &mut dyn FitObserver) -> Result<Option<Moves>> {
+    let chain = data.chain();
+    if !chain.goes_on() {
+        return Ok(None);
+    }
+    let flows = ZoneFlows::new(chain.p(), chain.departures(), zones);
+    not_interrupted(observer)?;
+    Ok(Some(Moves { flows, kinetics: kinetics(data, options, u)? }))
 }
 
 /// The chain of the meta-states, estimated once more on the data at the memberships to be shown.

@@ -5,7 +5,7 @@ use super::options::{Clusters, FitOptions};
 use super::refit::{Intervals, Refit};
 use crate::aggregate::latent::LatentChain;
 use crate::aggregate::{KMeans, Partition, ZoneFlows, kmeans};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kinetics::Kinetics;
 use crate::linalg::{Mat, Operator};
 use crate::proof::Proven;
@@ -33,12 +33,19 @@ pub struct Model {
     pub intervals: Option<Intervals>,
     /// The one zone of each state.
     pub zones: Partition,
+    /// What goes on between zones and between meta-states; none where origins and destinations are different sets.
+    pub moves: Option<Moves>,
+    /// What a user should know, in sentences.
+    pub hints: Vec<String>,
+}
+
+/// What a chain that goes on from where it arrives does: moves between zones, and the chain of the meta-states.
+#[derive(Debug, Clone)]
+pub struct Moves {
     /// What moves between the zones.
     pub flows: ZoneFlows,
     /// The chain of the meta-states as the data have it: times, rates and fates that neither prior nor penalty makes.
     pub kinetics: Kinetics,
-    /// What a user should know, in sentences.
-    pub hints: Vec<String>,
 }
 
 impl Model {
@@ -52,12 +59,12 @@ impl Model {
         self.factors().rank()
     }
 
-    /// Memberships, `d x s`: row i says how much state i belongs to each meta-state.
+    /// Memberships, one row a state that is left: row i says how much state i belongs to each meta-state.
     pub fn memberships(&self) -> &Mat {
         &self.factors().u
     }
 
-    /// Destinations, `d x s`: column j is the law of the next state out of meta-state j.
+    /// Destinations, one row a state that is reached: column j is the law of the next state out of meta-state j.
     pub fn destinations(&self) -> &Mat {
         &self.factors().v
     }
@@ -67,14 +74,20 @@ impl Model {
         self.solution.proof.as_ref()
     }
 
-    /// `K = V^T U`, the chain on meta-states, with times and forecasts.
+    /// `K = V^T U`, the chain on meta-states, with times and forecasts. Refused where origins and destinations are different sets.
     pub fn latent_chain(&self) -> Result<LatentChain<'_>> {
+        self.moves()?;
         LatentChain::new(self.memberships(), self.destinations())
+    }
+
+    /// What goes on between zones and meta-states. Refused where origins and destinations are different sets.
+    pub fn moves(&self) -> Result<&Moves> {
+        self.moves.as_ref().ok_or(Error::DoesNotGoOn)
     }
 
     /// The latent chain with the kinetics of the data: forecasts, passage times and committors that neither prior nor penalty makes.
     pub fn kinetic_chain(&self) -> Result<LatentChain<'_>> {
-        self.kinetics.latent(self.memberships(), self.destinations())
+        self.moves()?.kinetics.latent(self.memberships(), self.destinations())
     }
 
     /// How far the model is from the true transition matrix, where that is known.

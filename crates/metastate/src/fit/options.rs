@@ -319,10 +319,10 @@ impl FitOptions {
     }
 
     /// What these options ask of each other: no value alone can tell.
-    pub(super) fn check(&self, states: usize, counted: bool) -> Result<()> {
-        self.solver.check(states)?;
+    pub(super) fn check(&self, rows: usize, cols: usize, counted: bool) -> Result<()> {
+        self.solver.check(rows, cols)?;
         if let Clusters::Count(k) = self.hard()
-            && k > states
+            && k > rows
         {
             return refused("the number of zones", k, "it must not exceed the number of states");
         }
@@ -341,7 +341,7 @@ impl FitOptions {
             );
         }
         if let Rank::Given(k) = self.rank
-            && k > states
+            && k > rows.min(cols)
         {
             return refused("the rank", k, "it must not exceed the number of states");
         }

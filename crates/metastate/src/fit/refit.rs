@@ -121,6 +121,8 @@ pub(super) fn intervals(
         LikelihoodSettings { prior: *prior, max_passes: PASSES_A_DRAW, tolerance: TOLERANCE_OF_A_DRAW, ..LikelihoodSettings::default() };
     let settings = BootstrapSettings { replicates: options.bootstrap, confidence: CONFIDENCE, refit, seed: options.seed };
     let uncertainty = bootstrap(parts.resample(), &best.fit.factors, &settings, || {})?;
-    let timescales = timescale_intervals(&uncertainty.latent, CONFIDENCE);
+    // A matrix that happens to be square has no latent chain where its sides are different sets.
+    let latent = uncertainty.latent.as_ref().filter(|_| data.chain().goes_on());
+    let timescales = latent.map_or_else(Vec::new, |latent| timescale_intervals(latent, CONFIDENCE));
     Ok(Some(Intervals { uncertainty, timescales, drawn: parts.drawn() }))
 }

@@ -22,8 +22,8 @@ fn demand(it_is: bool, what: impl FnOnce() -> String) -> Result<()> {
 impl Unfinished {
     /// Refuses what cannot be left of this fit.
     pub(super) fn check(&self, data: &Data, options: &FitOptions, lambda_max: f64) -> Result<()> {
-        let states = data.chain().states();
-        let factors = |what: &str, x: &Factors| match check_factors(x, states) {
+        let (rows, cols) = (data.chain().states(), data.chain().p().cols());
+        let factors = |what: &str, x: &Factors| match check_factors(x, rows, cols) {
             Ok(()) => demand(x.rank() <= options.most().max(1), || format!("{what} have {} columns", x.rank())),
             Err(e) => Err(Error::Unfinished { what: format!("{what}: {e}") }),
         };
@@ -31,7 +31,7 @@ impl Unfinished {
         self.fold_factors.iter().flatten().try_for_each(|x| factors("the factors of a fold", x))?;
         if let Some(snapshot) = &self.snapshot {
             factors("the factors of the solve", &snapshot.factors)?;
-            check_snapshot(snapshot, states)?;
+            check_snapshot(snapshot, rows, cols)?;
         }
         if options.lambda != Lambda::Chosen {
             return demand(self.attempts.is_empty() && self.points.is_empty(), || "there is a path, and lambda was given".to_owned());
@@ -112,10 +112,12 @@ fn check_attempt(attempt: &Attempt, held_out: &[f64], most: usize) -> Result<()>
 }
 
 /// Everything of the size of the problem, and all numbers finite.
-fn check_snapshot(s: &Snapshot, states: usize) -> Result<()> {
+fn check_snapshot(s: &Snapshot, rows: usize, cols: usize) -> Result<()> {
     let r = &s.relaxation;
-    let sized =
-        [r.a.rows(), r.b.rows(), r.mu.len()] == [states; 3] && r.a.cols() == r.b.cols() && r.a.cols() >= 1 && r.spectrum.len() <= states;
+    let sized = [r.a.rows(), r.b.rows(), r.mu.len()] == [rows, cols, rows]
+        && r.a.cols() == r.b.cols()
+        && r.a.cols() >= 1
+        && r.spectrum.len() <= rows.min(cols);
     let lists = [r.a.as_slice(), r.b.as_slice(), &r.mu, &r.spectrum, &s.values, &[s.coarse]];
     let numbers = lists.iter().all(|list| list.iter().all(|x| x.is_finite()))
         && !r.spectrum.is_empty()

@@ -31,10 +31,10 @@ impl Classes {
     pub fn of(p: &dyn Operator) -> Self {
         // Every entry of a product of factors would have to be looked at: its small latent chain tells whether all is connected.
         if let Some((left, right)) = p.low_rank()
-            && p.states() > MOST_LOW_RANK
+            && p.rows() > MOST_LOW_RANK
             && latent_connected(left, right)
         {
-            return Classes { class_of: vec![0; p.states()], closed: vec![true], sizes: vec![p.states()] };
+            return Classes { class_of: vec![0; p.rows()], closed: vec![true], sizes: vec![p.rows()] };
         }
         let (class_of, closed) = closed_classes(p);
         let mut sizes = vec![0; closed.len()];

@@ -27,7 +27,7 @@ impl Microstates {
 
     /// The same where the law of the states is known, or the data's own shares are to stand for it.
     pub fn weighted(p: &dyn Operator, u: &Mat, law: Vec<f64>) -> Result<Self> {
-        let d = p.states();
+        let d = p.rows();
         for (what, found) in [("the law over states", law.len()), ("the memberships (rows)", u.rows())] {
             if found != d {
                 return Err(Error::SizeMismatch { what, expected: d, found });

@@ -96,7 +96,7 @@ fn symmetric(counts: &Csr) -> Result<Csr> {
 
 /// The same of a chain with departures.
 pub(super) fn of_operator(data: &Observations) -> Result<Reversible> {
-    let d = data.p.states();
+    let d = data.p.rows();
     let mut triplets = Vec::new();
     for (i, n) in data.departures.iter().enumerate() {
         data.p.row(i).for_each(d, |j, x| {

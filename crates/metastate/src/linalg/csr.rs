@@ -180,16 +180,21 @@ impl Csr {
 
     /// The sub-matrix on the rows and columns of `keep` (ascending state numbers); a clone where that is all of them.
     pub fn restrict(&self, keep: &[usize]) -> Csr {
-        if keep.len() == self.rows && keep.len() == self.cols && keep.iter().enumerate().all(|(i, k)| i == *k) {
+        self.restrict_sides(keep, keep)
+    }
+
+    /// The sub-matrix on these rows and those columns (ascending); a clone where that is all of them.
+    pub fn restrict_sides(&self, rows: &[usize], cols: &[usize]) -> Csr {
+        if rows.len() == self.rows && cols.len() == self.cols {
             return self.clone();
         }
         let mut position = vec![u32::MAX; self.cols];
-        for (new, &old) in keep.iter().enumerate() {
+        for (new, &old) in cols.iter().enumerate() {
             position[old] = new as u32;
         }
         let mut indptr = vec![0];
         let (mut indices, mut values) = (Vec::new(), Vec::new());
-        for &i in keep {
+        for &i in rows {
             let (columns, entries) = self.row(i);
             for (&j, &x) in columns.iter().zip(entries) {
                 if position[j as usize] != u32::MAX {
@@ -199,7 +204,7 @@ impl Csr {
             }
             indptr.push(indices.len());
         }
-        Csr::assemble(keep.len(), keep.len(), indptr, indices, values)
+        Csr::assemble(rows.len(), cols.len(), indptr, indices, values)
     }
 }
 

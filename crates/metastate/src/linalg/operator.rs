@@ -12,7 +12,7 @@ pub enum Row<'a> {
     Sparse(&'a [u32], &'a [f64]),
     /// All entries.
     Dense(&'a [f64]),
-    /// Every entry is `1 / d`.
+    /// Every entry is `1 / n`, n the number of columns.
     Uniform,
     /// Entry `j` is the inner product of the vector with row `j` of the matrix.
     LowRank(&'a [f64], &'a Mat),
@@ -20,20 +20,22 @@ pub enum Row<'a> {
 
 impl Row<'_> {
     /// Calls `f(column, value)` for every entry that is stored or implied.
-    pub fn for_each(&self, states: usize, mut f: impl FnMut(usize, f64)) {
+    pub fn for_each(&self, cols: usize, mut f: impl FnMut(usize, f64)) {
         match self {
             Row::Sparse(columns, values) => columns.iter().zip(*values).for_each(|(&j, &x)| f(j as usize, x)),
             Row::Dense(values) => values.iter().enumerate().for_each(|(j, &x)| f(j, x)),
-            Row::Uniform => (0..states).for_each(|j| f(j, 1.0 / states as f64)),
-            Row::LowRank(left, right) => (0..states).for_each(|j| f(j, thin::dot(left, right.row(j)))),
+            Row::Uniform => (0..cols).for_each(|j| f(j, 1.0 / cols as f64)),
+            Row::LowRank(left, right) => (0..cols).for_each(|j| f(j, thin::dot(left, right.row(j)))),
         }
     }
 }
 
-/// A square matrix P known by its products with thin matrices.
+/// A matrix P known by its products with thin matrices: rows are origins, columns destinations. In a chain that goes on from where it arrives they are the same set.
 pub trait Operator: Send + Sync + std::fmt::Debug {
-    /// Number of rows and of columns.
-    fn states(&self) -> usize;
+    /// Number of rows.
+    fn rows(&self) -> usize;
+    /// Number of columns.
+    fn cols(&self) -> usize;
     /// Numbers stored.
     fn nonzeros(&self) -> usize;
     /// `out = P x`.
@@ -48,10 +50,10 @@ pub trait Operator: Send + Sync + std::fmt::Debug {
     }
     /// `|| diag(w) P ||_F^2`.
     fn weighted_norm_squared(&self, w: &[f64]) -> f64 {
-        let d = self.states();
-        thin::sum_over_rows(d, 2 * self.nonzeros() / d, |i| {
+        let (m, n) = (self.rows(), self.cols());
+        thin::sum_over_rows(m, 2 * self.nonzeros() / m, |i| {
             let mut sum = 0.0;
-            self.row(i).for_each(d, |_, x| sum += x * x);
+            self.row(i).for_each(n, |_, x| sum += x * x);
             w[i] * w[i] * sum
         })
     }
@@ -71,27 +73,24 @@ pub struct SparseOperator {
 const NEARLY_FULL: f64 = 0.2;
 
 impl SparseOperator {
-    /// `uniform` lists the rows (ascending, empty in `p`) that stand for `1/d` everywhere.
+    /// `uniform` lists the rows (ascending, empty in `p`) that stand for `1/n` everywhere, n the number of columns.
     pub fn new(p: Csr, uniform: Vec<u32>) -> Result<Self> {
         SparseOperator::with_transpose(p, uniform, Csr::transposed)
     }
 
     /// The same for one who knows how to make the transpose of `p` more cheaply.
     pub(crate) fn with_transpose(p: Csr, uniform: Vec<u32>, transpose: impl FnOnce(&Csr) -> Csr) -> Result<Self> {
-        if p.rows() != p.cols() {
-            return Err(Error::SizeMismatch { what: "the number of columns of the matrix", expected: p.rows(), found: p.cols() });
-        }
         for &i in &uniform {
             if i as usize >= p.rows() {
                 return Err(Error::IndexOutOfRange { what: "state", index: i.into(), len: p.rows() });
             }
         }
-        let d = p.rows();
-        if p.nonzeros() as f64 > NEARLY_FULL * (d * d) as f64 {
-            let mut filled = Mat::zeros(d, d);
+        let (m, n) = (p.rows(), p.cols());
+        if p.nonzeros() as f64 > NEARLY_FULL * (m * n) as f64 {
+            let mut filled = Mat::zeros(m, n);
             p.triplets().for_each(|(i, j, x)| filled[(i as usize, j as usize)] = x);
-            uniform.iter().for_each(|&i| filled.row_mut(i as usize).fill(1.0 / d as f64));
-            return Ok(SparseOperator { p, p_transposed: Csr::default(), uniform, filled: Some(DenseOperator::new(filled)?) });
+            uniform.iter().for_each(|&i| filled.row_mut(i as usize).fill(1.0 / n as f64));
+            return Ok(SparseOperator { p, p_transposed: Csr::default(), uniform, filled: Some(DenseOperator::new(filled)) });
         }
         let p_transposed = transpose(&p);
         Ok(SparseOperator { p, p_transposed, uniform, filled: None })
@@ -109,8 +108,12 @@ impl SparseOperator {
 }
 
 impl Operator for SparseOperator {
-    fn states(&self) -> usize {
+    fn rows(&self) -> usize {
         self.p.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.p.cols()
     }
 
     fn nonzeros(&self) -> usize {
@@ -141,7 +144,7 @@ impl Operator for SparseOperator {
             for &i in &self.uniform {
                 share.iter_mut().zip(x.row(i as usize)).for_each(|(s, x)| *s += x);
             }
-            share.iter_mut().for_each(|s| *s /= x.rows() as f64);
+            share.iter_mut().for_each(|s| *s /= self.cols() as f64);
             thin::for_each_row_mut(out, |_, row| row.iter_mut().zip(&share).for_each(|(o, s)| *o += s));
         }
     }
@@ -162,18 +165,19 @@ pub struct DenseOperator {
 }
 
 impl DenseOperator {
-    /// Takes a square matrix.
-    pub fn new(p: Mat) -> Result<Self> {
-        if p.rows() != p.cols() {
-            return Err(Error::SizeMismatch { what: "the number of columns of the matrix", expected: p.rows(), found: p.cols() });
-        }
-        Ok(DenseOperator { p })
+    /// Takes all entries.
+    pub fn new(p: Mat) -> Self {
+        DenseOperator { p }
     }
 }
 
 impl Operator for DenseOperator {
-    fn states(&self) -> usize {
+    fn rows(&self) -> usize {
         self.p.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.p.cols()
     }
 
     fn nonzeros(&self) -> usize {
@@ -193,7 +197,7 @@ impl Operator for DenseOperator {
     }
 }
 
-/// `P = L R^T` with thin factors, as for the paper's planted chains: products cost `O(d r s)`.
+/// `P = L R^T` with thin factors, as for the paper's planted chains: products cost `O((m + n) r s)`.
 #[derive(Debug, Clone)]
 pub struct LowRankOperator {
     left: Mat,
@@ -201,11 +205,8 @@ pub struct LowRankOperator {
 }
 
 impl LowRankOperator {
-    /// Takes `L` and `R`, both `d x r`.
+    /// Takes `L` (`m x r`) and `R` (`n x r`).
     pub fn new(left: Mat, right: Mat) -> Result<Self> {
-        if left.rows() != right.rows() {
-            return Err(Error::SizeMismatch { what: "the right factor (rows)", expected: left.rows(), found: right.rows() });
-        }
         if left.cols() != right.cols() {
             return Err(Error::SizeMismatch { what: "the right factor (columns)", expected: left.cols(), found: right.cols() });
         }
@@ -214,12 +215,16 @@ impl LowRankOperator {
 }
 
 impl Operator for LowRankOperator {
-    fn states(&self) -> usize {
+    fn rows(&self) -> usize {
         self.left.rows()
     }
 
+    fn cols(&self) -> usize {
+        self.right.rows()
+    }
+
     fn nonzeros(&self) -> usize {
-        2 * self.left.as_slice().len()
+        self.left.as_slice().len() + self.right.as_slice().len()
     }
 
     fn apply(&self, x: &Mat, out: &mut Mat) {

@@ -104,17 +104,17 @@ pub(crate) struct Explored {
 
 impl Explored {
     pub fn run(w: &DualPoint, leading: &Leading, steps: usize, seed: u64) -> Explored {
-        let d = w.problem.states();
+        let (m, n) = (w.problem.rows(), w.problem.cols());
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (mut lefts, mut rights): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
         let (mut alphas, mut betas) = (Vec::new(), Vec::new());
-        let mut v: Vec<f64> = (0..d).map(|_| StandardNormal.sample(&mut rng)).collect();
+        let mut v: Vec<f64> = (0..n).map(|_| StandardNormal.sample(&mut rng)).collect();
         remove(&mut v, &leading.right);
         normalise(&mut v);
-        let (mut x, mut out) = (Mat::zeros(d, 1), Mat::default());
-        while lefts.len() < steps.min(d) {
-            x.as_mut_slice().copy_from_slice(&v);
-            w.apply(&x, &mut out);
+        let mut out = Mat::default();
+        let column = |x: &[f64]| Mat::from_fn(x.len(), 1, |i, _| x[i]);
+        while lefts.len() < steps.min(m).min(n) {
+            w.apply(&column(&v), &mut out);
             let mut u = out.as_slice().to_vec();
             remove(&mut u, &leading.left);
             orthogonalise(&mut u, &lefts);
@@ -124,9 +124,8 @@ impl Explored {
             }
             rights.push(v);
             alphas.push(alpha);
-            x.as_mut_slice().copy_from_slice(&u);
+            w.apply_transpose(&column(&u), &mut out);
             lefts.push(u);
-            w.apply_transpose(&x, &mut out);
             v = out.as_slice().to_vec();
             remove(&mut v, &leading.right);
             orthogonalise(&mut v, &rights);
@@ -136,9 +135,9 @@ impl Explored {
                 break;
             }
         }
-        let m = alphas.len();
+        let steps = alphas.len();
         // R V_m = U_m T, T upper bidiagonal: alpha on the diagonal, beta above it.
-        let t = Mat::from_fn(m, m, |i, j| {
+        let t = Mat::from_fn(steps, steps, |i, j| {
             if i == j {
                 alphas[i]
             } else if i + 1 == j {
@@ -147,14 +146,14 @@ impl Explored {
                 0.0
             }
         });
-        let Some((p, values, q)) = small::thin_svd(&t).filter(|_| m > 0) else {
-            return Explored { values: Vec::new(), left: Mat::zeros(d, 0), right: Mat::zeros(d, 0) };
+        let Some((p, values, q)) = small::thin_svd(&t).filter(|_| steps > 0) else {
+            return Explored { values: Vec::new(), left: Mat::zeros(m, 0), right: Mat::zeros(n, 0) };
         };
         let wanted: Vec<usize> = (0..values.len()).take_while(|&k| values[k] > 0.9).collect();
-        let lift = |basis: &[Vec<f64>], small: &Mat| {
-            Mat::from_fn(d, wanted.len(), |i, k| (0..m).map(|l| basis[l][i] * small[(l, wanted[k])]).sum())
+        let lift = |rows: usize, basis: &[Vec<f64>], small: &Mat| {
+            Mat::from_fn(rows, wanted.len(), |i, k| (0..steps).map(|l| basis[l][i] * small[(l, wanted[k])]).sum())
         };
-        Explored { left: lift(&lefts, &p), right: lift(&rights, &q), values }
+        Explored { left: lift(m, &lefts, &p), right: lift(n, &rights, &q), values }
     }
 
     /// How many values lie above a limit.

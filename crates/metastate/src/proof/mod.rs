@@ -70,15 +70,15 @@ impl Method {
 /// The dual point behind a bound, for others to check: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witness {
-    /// A (`d x k`).
+    /// A (`m x k`).
     pub a: Mat,
-    /// B (`d x k`).
+    /// B (`n x k`).
     pub b: Mat,
     /// One multiplier a row.
     pub mu: Vec<f64>,
-    /// Left singular vectors near and above 1 (`d x m`).
+    /// Left singular vectors near and above 1 (one column each).
     pub left: Mat,
-    /// Right singular vectors near and above 1 (`d x m`).
+    /// Right singular vectors near and above 1 (one column each).
     pub right: Mat,
     /// What is taken off each of their singular values; zero for those that are not above 1.
     pub excess: Vec<f64>,
@@ -86,9 +86,9 @@ pub struct Witness {
 
 impl Witness {
     /// The point that gives the bound 0 whatever the data: W = 0 is not of the form above, but its bound needs no point.
-    pub fn none(states: usize) -> Self {
-        let zeros = || Mat::zeros(states, 1);
-        Witness { a: zeros(), b: zeros(), mu: vec![0.0; states], left: Mat::zeros(states, 0), right: Mat::zeros(states, 0), excess: vec![] }
+    pub fn none(rows: usize, cols: usize) -> Self {
+        let (a, b) = (Mat::zeros(rows, 1), Mat::zeros(cols, 1));
+        Witness { a, b, mu: vec![0.0; rows], left: Mat::zeros(rows, 0), right: Mat::zeros(cols, 0), excess: vec![] }
     }
 
     /// The same as the checker takes it.
@@ -173,9 +173,9 @@ impl Default for Effort {
 /// A point of the dual that may be worth proving: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, before clipping.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// A (`d x k`).
+    /// A (`m x k`).
     pub a: &'a Mat,
-    /// B (`d x k`).
+    /// B (`n x k`).
     pub b: &'a Mat,
     /// One multiplier a row.
     pub mu: &'a [f64],
@@ -184,7 +184,7 @@ pub struct Candidate<'a> {
 /// The best bound that one of the candidates gives, with its witness. It always ends, and always with a bound: at the worst zero. A bound
 /// of `enough` is not made tighter at great cost; infinity asks for the best that can be had.
 pub fn prove(problem: &Problem, candidates: &[Candidate], enough: f64, effort: &Effort) -> (Proven, Witness) {
-    let mut best = (Proven::TRIVIAL, Witness::none(problem.states()));
+    let mut best = (Proven::TRIVIAL, Witness::none(problem.rows(), problem.cols()));
     for c in candidates {
         let w = DualPoint { problem, a: c.a, b: c.b, mu: c.mu };
         let Some(found) = bound(&w, enough, effort) else { continue };

@@ -40,7 +40,7 @@ const LANCZOS_ROOM: usize = 200_000_000;
 pub(super) fn clip_and_prove(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Clipped, f64) -> bool) -> Option<(Clipped, f64, Method)> {
     let found = if w.problem.p.low_rank().is_some() {
         low_rank(w)?
-    } else if w.problem.states() <= effort.cholesky_states {
+    } else if w.problem.larger_side() <= effort.cholesky_states {
         dense(w, effort, enough)?
     } else {
         large(w, effort)?
@@ -50,18 +50,18 @@ pub(super) fn clip_and_prove(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Cl
 
 /// What products with W' and its entries may be wrong by: so many units in the last place of the numbers that go into them.
 fn rounding(w: &DualPoint, clipped: &Clipped) -> f64 {
-    let terms = w.problem.states() + w.a.cols() + clipped.excess.len() + 64;
+    let terms = w.problem.larger_side() + w.a.cols() + clipped.excess.len() + 64;
     terms as f64 * f64::EPSILON * (w.size() + clipped.excess.iter().sum::<f64>())
 }
 
 /// (P5)
 fn low_rank(w: &DualPoint) -> Option<(Clipped, f64, Method)> {
     let problem = w.problem;
-    let d = problem.states();
+    let (m, n) = (problem.rows(), problem.cols());
     let (p_left, p_right) = problem.p.low_rank()?;
-    let ones = Mat::from_fn(d, 1, |_, _| 1.0);
-    let mu = Mat::from_vec(d, 1, w.mu.to_vec()).ok()?;
-    let weighted = |m: &Mat| Mat::from_fn(d, m.cols(), |i, j| problem.xi2[i] * m[(i, j)]);
+    let ones = Mat::from_fn(n, 1, |_, _| 1.0);
+    let mu = Mat::from_vec(m, 1, w.mu.to_vec()).ok()?;
+    let weighted = |a: &Mat| Mat::from_fn(m, a.cols(), |i, j| problem.xi2[i] * a[(i, j)]);
     // lambda W = F H^T, up to signs that do not matter for the spans.
     let (f, h) = (beside(&[&mu, &weighted(w.a), &weighted(p_left)]), beside(&[&ones, w.b, p_right]));
     let (left, right) = (small::orthonormalise(&f), small::orthonormalise(&h));
@@ -70,7 +70,7 @@ fn low_rank(w: &DualPoint) -> Option<(Clipped, f64, Method)> {
     let missed = |m: &Mat, q: &Mat| {
         let mut inside = Mat::default();
         thin::product(q, &thin::cross_gram(q, m), &mut inside);
-        thin::column_norms(&Mat::from_fn(d, m.cols(), |i, j| m[(i, j)] - inside[(i, j)]))
+        thin::column_norms(&Mat::from_fn(m.rows(), m.cols(), |i, j| m[(i, j)] - inside[(i, j)]))
     };
     let rest = missed(&f, &left).iter().zip(&missed(&h, &right)).map(|(f, h)| f * h).sum::<f64>() / problem.lambda;
     let clipped = leading.clip();
@@ -82,7 +82,7 @@ fn low_rank(w: &DualPoint) -> Option<(Clipped, f64, Method)> {
 fn dense(w: &DualPoint, effort: &Effort, enough: &dyn Fn(&Clipped, f64) -> bool) -> Option<(Clipped, f64, Method)> {
     let full = w.dense();
     full.first_not_finite().is_none().then_some(())?;
-    if w.problem.states() > DECOMPOSED_STATES {
+    if w.problem.larger_side() > DECOMPOSED_STATES {
         let clipped = explore(w, effort)?.clip();
         let norm = cholesky_norm(&minus(&full, &clipped)) + rounding(w, &clipped);
         if norm <= LOOSE || enough(&clipped, norm) {
@@ -140,10 +140,10 @@ fn all_above_one(full: &Mat) -> Option<Clipped> {
 
 /// The smallest tried rho for which `rho^2 I - W^T W` has a Cholesky factor, with the rounding of the test added.
 fn cholesky_norm(w: &Mat) -> f64 {
-    let d = w.rows();
+    let d = w.rows().max(w.cols());
     let mut square = Mat::default();
     thin::transposed_product(w, w, &mut square);
-    let trace: f64 = (0..d).map(|i| square[(i, i)]).sum();
+    let trace: f64 = (0..square.rows()).map(|i| square[(i, i)]).sum();
     let share = (d as f64 + 2.0) * f64::EPSILON;
     let with_rounding = |rho2: f64| (rho2 + share * (d as f64 * rho2 + trace)).sqrt();
     let mut over = largest_eigenvalue(&square).sqrt().max(1.0) - 1.0;
@@ -155,7 +155,7 @@ fn cholesky_norm(w: &Mat) -> f64 {
         }
         let mut shifted = square.clone();
         shifted.as_mut_slice().iter_mut().for_each(|x| *x = -*x);
-        (0..d).for_each(|i| shifted[(i, i)] += rho2);
+        (0..square.rows()).for_each(|i| shifted[(i, i)] += rho2);
         if small::has_cholesky_factor(&mut shifted) {
             return with_rounding(rho2);
         }
@@ -191,7 +191,7 @@ fn large(w: &DualPoint, effort: &Effort) -> Option<(Clipped, f64, Method)> {
 /// An upper bound of the norm of the rest, and the probability that it does not hold: more steps as long as the bound is above 1 and
 /// more of them could bring it below.
 fn lanczos_norm(w: &DualPoint, leading: &Leading, effort: &Effort) -> (f64, f64) {
-    let d = w.problem.states();
+    let d = w.problem.cols();
     let allowed = effort.failure_probability / TRIES as f64;
     let most = effort.most_lanczos_steps.min(LANCZOS_ROOM / d).max(2);
     let mut steps = effort.lanczos_steps.min(most);
@@ -221,7 +221,7 @@ fn lanczos_norm(w: &DualPoint, leading: &Leading, effort: &Effort) -> (f64, f64)
 /// before it; and whether the vectors span everything, in which case it is exact. Where a step leaves nothing (the space is
 /// invariant), the run goes on with a fresh random vector: nothing that is still to be found is missed.
 fn lanczos(w: &DualPoint, leading: &Leading, steps: usize, seed: u64) -> (f64, bool) {
-    let d = w.problem.states();
+    let d = w.problem.cols();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let (mut diagonal, mut beside_it): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());

@@ -67,14 +67,14 @@ impl DualPoint<'_> {
 
     /// All of W, for proofs at a few thousand states.
     pub fn dense(&self) -> Mat {
-        let d = self.problem.states();
-        let mut w = Mat::zeros(d, d);
+        let n = self.problem.cols();
+        let mut w = Mat::zeros(self.problem.rows(), n);
         let bt = self.b.transposed();
         thin::product(self.a, &bt, &mut w);
         thin::for_each_row_mut(&mut w, |i, row| {
             let xi2 = self.problem.xi2[i];
             row.iter_mut().for_each(|x| *x = -*x);
-            self.problem.p.row(i).for_each(d, |j, p| row[j] += p);
+            self.problem.p.row(i).for_each(n, |j, p| row[j] += p);
             row.iter_mut().for_each(|x| *x = (self.mu[i] + xi2 * *x) / self.problem.lambda);
         });
         w
@@ -84,11 +84,11 @@ impl DualPoint<'_> {
     /// units in the last place of what goes into it, so S bounds the rounding of all of them together.
     pub fn size(&self) -> f64 {
         let problem = self.problem;
-        let d = problem.states() as f64;
+        let n = problem.cols() as f64;
         let all_b = thin::inner(self.b, self.b).sqrt();
-        let rows = thin::sum_over_rows(problem.states(), 4 * self.a.cols(), |i| {
+        let rows = thin::sum_over_rows(problem.rows(), 4 * self.a.cols(), |i| {
             let a = thin::dot(self.a.row(i), self.a.row(i)).sqrt();
-            (self.mu[i].abs() * d.sqrt() + problem.xi2[i] * a * all_b).powi(2)
+            (self.mu[i].abs() * n.sqrt() + problem.xi2[i] * a * all_b).powi(2)
         });
         // Rows of a stochastic matrix have length one at most.
         let data = problem.xi2.iter().map(|w| w * w).sum::<f64>().sqrt();

@@ -13,7 +13,7 @@
 use super::point::{Clipped, DualPoint, beside};
 use crate::linalg::{Mat, simplex, thin};
 
-/// Up to this number of states all entries of T are looked at, a row at a time.
+/// Up to this number of rows and of columns all entries of T are looked at, a row at a time.
 const POSITIVE_STATES: usize = 20_000;
 
 /// Rows of T that are formed at once.
@@ -43,21 +43,20 @@ fn factors_of_t(w: &DualPoint, clipped: &Clipped) -> (Mat, Mat) {
 /// D, rounded down: no rounding error of its computation can have raised it above the exact value.
 pub(super) fn lower(w: &DualPoint, clipped: &Clipped) -> f64 {
     let problem = w.problem;
-    let d = problem.states();
     let (f, h) = factors_of_t(w, clipped);
-    let total = if d <= POSITIVE_STATES { by_rows(w, &f, &h) } else { by_grams(w, &f, &h) };
+    let total = if problem.larger_side() <= POSITIVE_STATES { by_rows(w, &f, &h) } else { by_grams(w, &f, &h) };
     let value = total.value + 0.5 * problem.data_norm2;
     let size = total.size + 0.5 * problem.data_norm2;
-    // Every term is a sum of at most 2 d + k products, whatever the order of summation: gamma_n <= n eps with eps = 2 u, twice what
+    // Every term is a sum of at most 2 d + k products, d the larger side, whatever the order of summation: gamma_n <= n eps with eps = 2 u, twice what
     // is needed (Higham 2002, section 3.1).
-    let terms = 2 * d + f.cols() + 64;
+    let terms = 2 * problem.larger_side() + f.cols() + 64;
     value - terms as f64 * f64::EPSILON * size
 }
 
 /// Adds up `nu_i - 1/2 xi_i^2 ||[t_i]_+||^2`, rows of T formed in blocks.
 fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
     let problem = w.problem;
-    let (d, k) = (problem.states(), f.cols());
+    let (m, n, k) = (problem.rows(), problem.cols(), f.cols());
     let ht = h.transposed();
     let length_of_h = thin::inner(h, h).sqrt();
     let part = |rows: std::ops::Range<usize>| {
@@ -78,14 +77,14 @@ fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
                 let nu = w.mu[i] - xi2 * tau;
                 sum.value += nu - 0.5 * xi2 * square;
                 // Rounding in t_ij is a share of |f_i| |h_j| + |tau|, and enters as xi^2 t dt.
-                let inexact = length_of_f * length_of_h + tau.abs() * (d as f64).sqrt();
+                let inexact = length_of_f * length_of_h + tau.abs() * (n as f64).sqrt();
                 sum.size += nu.abs() + w.mu[i].abs() + xi2 * (0.5 * square + (before + inexact) * inexact);
             }
             at = end;
         }
         sum
     };
-    thin::sum_blocks(d, 2 * d * k, part, |a, b| {
+    thin::sum_blocks(m, 2 * n * k, part, |a, b| {
         a.value += b.value;
         a.size += b.size;
     })
@@ -96,7 +95,7 @@ fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
 /// Gram matrix of H.
 fn by_grams(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
     let problem = w.problem;
-    let d = problem.states();
+    let (m, n) = (problem.rows(), problem.cols());
     let gram = thin::gram(h);
     let sums = thin::column_sums(h);
     let length_of_h = thin::inner(h, h).sqrt();
@@ -106,18 +105,18 @@ fn by_grams(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
         for i in rows {
             let fi = f.row(i);
             let sum = thin::dot(fi, &sums);
-            let tau = (sum - 1.0) / d as f64;
+            let tau = (sum - 1.0) / n as f64;
             thin::row_times(fi, &gram, &mut image);
-            let square = thin::dot(&image, fi) - 2.0 * tau * sum + tau * tau * d as f64;
+            let square = thin::dot(&image, fi) - 2.0 * tau * sum + tau * tau * n as f64;
             let xi2 = problem.xi2[i];
             let nu = w.mu[i] - xi2 * tau;
             total.value += nu - 0.5 * xi2 * square;
-            let inexact = thin::dot(fi, fi).sqrt() * length_of_h + tau.abs() * (d as f64).sqrt();
+            let inexact = thin::dot(fi, fi).sqrt() * length_of_h + tau.abs() * (n as f64).sqrt();
             total.size += nu.abs() + w.mu[i].abs() + xi2 * inexact * inexact;
         }
         total
     };
-    thin::sum_blocks(d, 2 * f.cols() * f.cols(), part, |a, b| {
+    thin::sum_blocks(m, 2 * f.cols() * f.cols(), part, |a, b| {
         a.value += b.value;
         a.size += b.size;
     })

@@ -74,7 +74,7 @@ pub struct Snapshot {
 
 /// Solves the problem. Never converging is no error: see [`Status`].
 pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
-    settings.check(problem.states())?;
+    settings.check(problem.rows(), problem.cols())?;
     let mut stop: Option<Ended> = None;
     let state = begin(problem, settings, observer, &mut stop);
     Ok(Run::new(problem, settings, observer, state, stop).into_solution())
@@ -82,20 +82,20 @@ pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer
 
 /// Continues a run from a safe point, to the same bits as if it had never stopped.
 pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observer: &mut dyn Observer) -> Result<Solution> {
-    settings.check(problem.states())?;
-    super::settings::check_factors(&snapshot.factors, problem.states())?;
+    settings.check(problem.rows(), problem.cols())?;
+    super::settings::check_factors(&snapshot.factors, problem.rows(), problem.cols())?;
     Ok(Run::new(problem, settings, observer, snapshot, None).into_solution())
 }
 
 /// The relaxation, then the first point.
 fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, stop: &mut Option<Ended>) -> Snapshot {
-    let d = problem.states();
-    let relax_rank = settings.start_rank.unwrap_or(0).clamp(RELAXATION_RANK, 64).min(d);
+    let full_rank = problem.rows().min(problem.cols());
+    let relax_rank = settings.start_rank.unwrap_or(0).clamp(RELAXATION_RANK, 64).min(full_rank);
     let first = match &settings.start {
         Start::Given(x) => x.v.clone(),
         _ => relaxation::random_row_space(problem, relax_rank, settings.seed),
     };
-    let cap = (settings.max_rank + RELAXATION_RANK).min(d);
+    let cap = (settings.max_rank + RELAXATION_RANK).min(full_rank);
     let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
     let solved = relaxation::solve(problem, first, cap, precision, settings.certificate.seed, |rank, steering| {
         let progress = Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, steering };
@@ -143,10 +143,10 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
 
 /// When not even the relaxation can be handled (numbers beyond the range of f64): zero is a lower bound of F.
 fn trivial_bound(problem: &Problem) -> (Relaxation, Steering) {
-    let d = problem.states();
-    let flat = Mat::from_fn(d, 1, |_, _| 1.0);
-    let even = Mat::from_fn(d, 1, |_, _| 1.0 / d as f64);
-    let relaxation = Relaxation { a: flat, b: even, mu: vec![0.0; d], spectrum: vec![1.0], value: f64::INFINITY };
+    let (m, n) = (problem.rows(), problem.cols());
+    let flat = Mat::from_fn(m, 1, |_, _| 1.0);
+    let even = Mat::from_fn(n, 1, |_, _| 1.0 / n as f64);
+    let relaxation = Relaxation { a: flat, b: even, mu: vec![0.0; m], spectrum: vec![1.0], value: f64::INFINITY };
     (relaxation, Steering::new(0.0))
 }
 
@@ -480,7 +480,7 @@ impl<'a> Run<'a> {
         let guess = steer::look(problem, &own, self.settings.certificate.seed).map_or(0.0, |(bound, _)| bound.guess());
         let relaxed = self.prove_relaxation();
         let cached = self.proven.take();
-        let own = (guess > relaxed || problem.states() <= BOTH_POINTS).then(|| {
+        let own = (guess > relaxed || problem.larger_side() <= BOTH_POINTS).then(|| {
             let candidate = Candidate { a: &own.a, b: &own.b, mu: &own.mu };
             proof::prove(problem, &[candidate], self.enough(objective), &self.settings.certificate)
         });
@@ -505,7 +505,8 @@ impl<'a> Run<'a> {
         let (support, _) = grow::ascend(problem, &factors, &mu, &search, f64::INFINITY);
 
         let proven = self.settings.certificate.prove.then(|| self.prove(&factors, &mu, objective.value));
-        let (proof, witness) = proven.map_or_else(|| (None, Witness::none(problem.states())), |(proof, witness)| (Some(proof), witness));
+        let (proof, witness) =
+            proven.map_or_else(|| (None, Witness::none(problem.rows(), problem.cols())), |(proof, witness)| (Some(proof), witness));
         let status = ended.status(self.settings.stop, proof.as_ref().map(|p| p.gap(objective.value)));
         let errors = Errors {
             rel_le1: local.rel_le1,

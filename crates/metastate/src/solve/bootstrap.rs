@@ -62,8 +62,8 @@ pub struct Uncertainty {
     pub agreement: Vec<f64>,
     /// States on whose meta-state fewer draws than the confidence agree.
     pub undecided: Vec<bool>,
-    /// The latent chains `V^T U`.
-    pub latent: LatentDraws,
+    /// The latent chains `V^T U`; none where there are not as many columns as rows.
+    pub latent: Option<LatentDraws>,
     /// Draws.
     pub replicates: usize,
 }
@@ -90,7 +90,7 @@ impl LatentDraws {
 struct Draw {
     /// Columns in the order of the reference.
     u: Mat,
-    latent: Mat,
+    latent: Option<Mat>,
     /// The memberships of the states that are looked at.
     seen: Vec<Seen>,
 }
@@ -103,14 +103,18 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
         Resample::Trips(counts) => counts.clone(),
         Resample::Blocks(blocks) => sum(blocks.iter())?,
     };
-    if whole.rows() != d {
-        return Err(Error::SizeMismatch { what: "the counts to resample", expected: d, found: whole.rows() });
+    for (what, expected, found) in
+        [("the counts to resample", d, whole.rows()), ("the counts to resample (columns)", reference.v.rows(), whole.cols())]
+    {
+        if found != expected {
+            return Err(Error::SizeMismatch { what, expected, found });
+        }
     }
     let total: f64 = whole.values().iter().sum();
     let share: Vec<f64> = whole.row_sums().into_iter().map(|n| n / total).collect();
     let world = World::new(data, &whole, reference, settings.refit.prior)?;
     let looked_at = looked_at(&whole);
-    let everywhere: Vec<u32> = (0..d as u32).collect();
+    let everywhere: Vec<u32> = (0..whole.cols() as u32).collect();
     let draws: Vec<Draw> = (0..settings.replicates)
         .into_par_iter()
         .map(|b| {
@@ -127,18 +131,21 @@ pub fn bootstrap(data: Resample, reference: &Factors, settings: &BootstrapSettin
                 memberships.extend(seen(&Row { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
             }
             watch();
-            Ok(Draw { latent: thin::cross_gram(&x.v, &x.u), u: x.u, seen: memberships })
+            Ok(Draw { latent: latent(&x), u: x.u, seen: memberships })
         })
         .collect::<Result<_>>()?;
     let thresholds = Thresholds::of(draws.iter().flat_map(|draw| draw.seen.iter().copied()).collect(), settings.confidence);
     let ends = intervals(&whole, reference, &thresholds);
-    let (memberships, drawn): (Vec<Mat>, Vec<Mat>) = draws.into_iter().map(|draw| (draw.u, draw.latent)).unzip();
-    let latent = LatentDraws {
-        published: thin::cross_gram(&reference.v, &reference.u),
-        truth: thin::cross_gram(&world.truth.v, &world.truth.u),
-        drawn,
-    };
+    let (memberships, drawn): (Vec<Mat>, Vec<Option<Mat>>) = draws.into_iter().map(|draw| (draw.u, draw.latent)).unzip();
+    let drawn: Option<Vec<Mat>> = drawn.into_iter().collect();
+    let latent =
+        latent(reference).zip(latent(&world.truth)).zip(drawn).map(|((published, truth), drawn)| LatentDraws { published, truth, drawn });
     Ok(summarise(reference, &memberships, &share, settings, ends, latent))
+}
+
+/// `V^T U`.
+fn latent(x: &Factors) -> Option<Mat> {
+    (x.u.rows() == x.v.rows()).then(|| thin::cross_gram(&x.v, &x.u))
 }
 
 /// The states whose memberships are held against their targets: so many that it costs no more than the fits, evenly spread.
@@ -165,7 +172,7 @@ fn summarise(
     share: &[f64],
     settings: &BootstrapSettings,
     (lower, upper): (Mat, Mat),
-    latent: LatentDraws,
+    latent: Option<LatentDraws>,
 ) -> Uncertainty {
     let (d, s) = (reference.u.rows(), reference.rank());
     let overlap = |draw: &Mat, k: usize| {

@@ -25,15 +25,15 @@ pub fn relative_recovery_error(xi: &[f64], x: &Factors, truth: &dyn Operator) ->
 
 /// `||Xi (P - P*)||_F^2 / ||Xi P*||_F^2`.
 pub fn relative_sampling_error(xi: &[f64], p: &dyn Operator, truth: &dyn Operator) -> f64 {
-    let d = p.states();
+    let (m, n) = (p.rows(), p.cols());
     let truth_norm2 = truth.weighted_norm_squared(xi);
-    let distance2 = thin::sum_over_rows(d, 4 * d, |i| {
-        let mut row = vec![0.0; d];
+    let distance2 = thin::sum_over_rows(m, 4 * n, |i| {
+        let mut row = vec![0.0; n];
         match truth.row(i) {
             Row::Dense(values) => row.copy_from_slice(values),
-            other => other.for_each(d, |j, x| row[j] = x),
+            other => other.for_each(n, |j, x| row[j] = x),
         }
-        p.row(i).for_each(d, |j, x| row[j] -= x);
+        p.row(i).for_each(n, |j, x| row[j] -= x);
         xi[i] * xi[i] * thin::dot(&row, &row)
     });
     distance2 / truth_norm2

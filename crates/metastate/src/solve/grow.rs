@@ -75,7 +75,7 @@ impl AscentSearch {
 
 /// Operations of one ascent step from one start.
 fn operations_a_column(problem: &Problem, x: &Factors) -> usize {
-    4 * (problem.p.nonzeros() + 2 * problem.states() * x.rank())
+    4 * (problem.p.nonzeros() + (problem.rows() + problem.cols()) * x.rank())
 }
 
 /// Exact stopping rule: projected ascent from the solution's own columns, from single states and from random vectors.
@@ -114,7 +114,7 @@ pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64
     while left > 0 {
         let block = left.min(DIRECTIONS_AT_ONCE);
         left -= block;
-        let mut v = Mat::from_fn(problem.states(), block, |_, _| normal(&mut rng).abs());
+        let mut v = Mat::from_fn(problem.cols(), block, |_, _| normal(&mut rng).abs());
         normalise_columns(&mut v);
         w.apply(&v, &mut image);
         let values = keep_positive(&mut image);
@@ -130,14 +130,14 @@ pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64
 /// Where an ascent may begin: `count` random directions and as many single states.
 pub(crate) fn starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let random = random_directions(w.problem.states(), count, &mut rng);
+    let random = random_directions(w.problem.cols(), count, &mut rng);
     beside(&[&random, &single_states(w, count, &mut rng)])
 }
 
 /// The same, and the positive and negative parts of the leading right singular vectors, and the states with the largest weights (all of
 /// them where there are few): structure that random starts miss shows in one of these.
 pub(crate) fn thorough_starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
-    let d = w.problem.states();
+    let d = w.problem.rows();
     let mut heaviest: Vec<usize> = (0..d).collect();
     heaviest.sort_by(|&i, &j| w.problem.xi2[j].total_cmp(&w.problem.xi2[i]).then(i.cmp(&j)));
     heaviest.truncate(if d <= ALL_SINGLE_STATES { d } else { HEAVIEST });
@@ -147,7 +147,7 @@ pub(crate) fn thorough_starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
 /// The positive and the negative parts of the leading right singular vectors.
 pub(crate) fn singular_starts(w: &DualPoint, seed: u64) -> Mat {
     let singular = leading_right_vectors(w, seed);
-    Mat::from_fn(w.problem.states(), 2 * singular.cols(), |i, k| {
+    Mat::from_fn(w.problem.cols(), 2 * singular.cols(), |i, k| {
         let x = singular[(i, k / 2)];
         if k % 2 == 0 { x.max(0.0) } else { (-x).max(0.0) }
     })
@@ -155,8 +155,8 @@ pub(crate) fn singular_starts(w: &DualPoint, seed: u64) -> Mat {
 
 /// Right singular vectors of W for its largest singular values: exactly where there are few states, else by a few block power steps.
 fn leading_right_vectors(w: &DualPoint, seed: u64) -> Mat {
-    let d = w.problem.states();
-    if d <= ALL_VECTORS {
+    let d = w.problem.cols();
+    if w.problem.larger_side() <= ALL_VECTORS {
         let dense = w.dense();
         let mut square = Mat::default();
         thin::transposed_product(&dense, &dense, &mut square);
@@ -213,13 +213,13 @@ fn random_directions(d: usize, count: usize, rng: &mut impl Rng) -> Mat {
 
 /// `[W^T e_i]_+` for random states i.
 fn single_states(w: &DualPoint, count: usize, rng: &mut impl Rng) -> Mat {
-    let chosen: Vec<usize> = (0..count).map(|_| rng.random_range(0..w.problem.states())).collect();
+    let chosen: Vec<usize> = (0..count).map(|_| rng.random_range(0..w.problem.rows())).collect();
     from_states(w, &chosen)
 }
 
 /// `[W^T e_i]_+` for the states given.
 fn from_states(w: &DualPoint, chosen: &[usize]) -> Mat {
-    let mut states = Mat::zeros(w.problem.states(), chosen.len());
+    let mut states = Mat::zeros(w.problem.rows(), chosen.len());
     chosen.iter().enumerate().for_each(|(k, &i)| states[(i, k)] = 1.0);
     let mut image = Mat::default();
     w.apply_transpose(&states, &mut image);
@@ -257,10 +257,10 @@ pub struct Append {
 /// `U <- [diag(1 - sum_k kappa u_k) U, kappa u_k]`, `V <- [V, v_k / sum(v_k)]` (the paper's (5.6)), kappa halved until F has
 /// fallen enough; `None` when kappa ends below the smallest.
 pub fn append(problem: &Problem, x: &Factors, violations: &[Violation], settings: &Append) -> Option<Factors> {
-    let (d, s) = (problem.states(), x.rank());
+    let (m, n, s) = (problem.rows(), problem.cols(), x.rank());
     let chosen = &violations[..violations.len().min(settings.at_once)];
     let before = problem.objective(x).value;
-    let mut load = vec![0.0; d];
+    let mut load = vec![0.0; m];
     for c in chosen {
         load.iter_mut().zip(&c.u).for_each(|(l, u)| *l += u);
     }
@@ -269,10 +269,10 @@ pub fn append(problem: &Problem, x: &Factors, violations: &[Violation], settings
         return None;
     }
     let sums: Vec<f64> = chosen.iter().map(|c| c.v.iter().sum()).collect();
-    let v = Mat::from_fn(d, s + chosen.len(), |i, j| if j < s { x.v[(i, j)] } else { chosen[j - s].v[i] / sums[j - s] });
+    let v = Mat::from_fn(n, s + chosen.len(), |i, j| if j < s { x.v[(i, j)] } else { chosen[j - s].v[i] / sums[j - s] });
     let mut kappa = 1.0 / highest;
     while kappa >= settings.smallest_kappa {
-        let u = Mat::from_fn(d, s + chosen.len(), |i, j| {
+        let u = Mat::from_fn(m, s + chosen.len(), |i, j| {
             if j < s { (1.0 - kappa * load[i]).max(0.0) * x.u[(i, j)] } else { kappa * chosen[j - s].u[i] }
         });
         let mut longer = Factors { u, v: v.clone() };

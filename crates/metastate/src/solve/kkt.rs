@@ -11,9 +11,9 @@ pub const SUPPORT: f64 = 1e-9;
 /// `Q = P V`, `B = P^T Xi^2 U`, `G = V^T V`, `A = U^T Xi^2 U` at one point.
 #[derive(Debug, Clone, Default)]
 pub struct Products {
-    /// P V (`d x s`).
+    /// P V (`m x s`).
     pub q: Mat,
-    /// P^T Xi^2 U (`d x s`).
+    /// P^T Xi^2 U (`n x s`).
     pub b: Mat,
     /// V^T V (`s x s`).
     pub g: Mat,
@@ -61,16 +61,16 @@ impl LocalErrors {
     }
 }
 
-/// mu (one number a state) and the two local errors.
+/// mu (one number a row) and the two local errors.
 pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products) -> (Vec<f64>, LocalErrors) {
-    let (d, s) = (problem.states(), x.rank());
+    let s = x.rank();
     let (u_norms, v_norms) = (thin::column_norms(&x.u), diagonal_roots(&products.g));
     let lambda = problem.lambda;
     // lambda ||V_j|| / ||U_j|| and its inverse for the other block.
     let on_u: Vec<f64> = (0..s).map(|j| ratio(lambda * v_norms[j], u_norms[j])).collect();
     let on_v: Vec<f64> = (0..s).map(|j| ratio(lambda * u_norms[j], v_norms[j])).collect();
 
-    let mut mu = vec![0.0; d];
+    let mut mu = vec![0.0; problem.rows()];
     let (mut error1, mut scale1) = (0.0, 0.0);
     {
         use rayon::prelude::*;
@@ -111,7 +111,7 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
         }
     }
 
-    // mu^T U, the same for every state of the second condition.
+    // mu^T U, the same for every destination of the second condition.
     let level = thin::fold_rows(&x.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += mu[i] * u));
     let part = |rows: std::ops::Range<usize>| {
         let (mut error, mut scale) = (0.0, 0.0);
@@ -127,7 +127,7 @@ pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products
         }
         (error, scale)
     };
-    let (error2, scale2) = thin::sum_blocks(d, 2 * s * s, part, |a, b| {
+    let (error2, scale2) = thin::sum_blocks(problem.cols(), 2 * s * s, part, |a, b| {
         a.0 += b.0;
         a.1 += b.1;
     })

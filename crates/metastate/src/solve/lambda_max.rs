@@ -33,12 +33,12 @@ const ROUNDS: usize = 100;
 /// Relative precision of the answer.
 const PRECISION: f64 = 1e-4;
 
-/// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(d) ||v||` on the simplex,
-/// `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
-/// `alpha (c + lambda sqrt(d) / ||v||) = c`, found by bisection.
+/// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(m) ||v||` on the simplex,
+/// m the number of rows, `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
+/// `alpha (c + lambda sqrt(m) / ||v||) = c`, found by bisection.
 pub fn rank_one(problem: &Problem) -> Factors {
-    let d = problem.states();
-    let ones = Mat::from_fn(d, 1, |_, _| 1.0);
+    let m = problem.rows();
+    let ones = Mat::from_fn(m, 1, |_, _| 1.0);
     let (mut scratch, mut b) = (Mat::default(), Mat::default());
     problem.transposed_times_u(&ones, &mut scratch, &mut b);
     let c: f64 = problem.xi2.iter().sum();
@@ -52,10 +52,10 @@ pub fn rank_one(problem: &Problem) -> Factors {
         let alpha = 0.5 * (low + high);
         let v = at(alpha);
         let norm = thin::dot(&v, &v).sqrt();
-        if alpha * (c + problem.lambda * (d as f64).sqrt() / norm) < c { low = alpha } else { high = alpha }
+        if alpha * (c + problem.lambda * (m as f64).sqrt() / norm) < c { low = alpha } else { high = alpha }
     }
     let v = at(0.5 * (low + high));
-    Factors { u: ones, v: Mat::from_fn(d, 1, |i, _| v[i]) }
+    Factors { u: ones, v: Mat::from_fn(problem.cols(), 1, |j, _| v[j]) }
 }
 
 /// Smallest lambda at which no pair of nonnegative directions improves on one meta-state, as projected ascent finds it.
@@ -93,7 +93,7 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
         }
         low = low.max(best);
         // With many states one thorough search has to do.
-        if weights.len() > BRACKETED_STATES {
+        if p.rows().max(p.cols()) > BRACKETED_STATES {
             break;
         }
         let pays = |lambda: f64| -> Result<bool> { Ok(at(lambda, From::Near(&starts))?.0 > lambda * (1.0 + DETECTED)) };
@@ -136,14 +136,14 @@ enum From<'a> {
 
 /// `max u^T (mu 1^T - grad g) v` at the rank-one solution as an ascent finds it, and the best directions.
 fn best_pair(problem: &Problem, from: From, seed: u64) -> (f64, Mat) {
-    let (d, lambda) = (problem.states(), problem.lambda);
+    let (m, lambda) = (problem.rows(), problem.lambda);
     let x = rank_one(problem);
-    // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(d), from the first KKT condition with u_i = 1.
+    // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), from the first KKT condition with u_i = 1.
     let mut q = Mat::default();
     problem.times_v(&x.v, &mut q);
     let norm2 = thin::dot(x.v.as_slice(), x.v.as_slice());
-    let level = lambda * (norm2 / d as f64).sqrt();
-    let mu: Vec<f64> = (0..d).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
+    let level = lambda * (norm2 / m as f64).sqrt();
+    let mu: Vec<f64> = (0..m).map(|i| problem.xi2[i] * (norm2 - q[(i, 0)]) + level).collect();
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu: &mu };
     let (first, work) = match from {
         From::These(starts) => (starts.clone(), 0),
@@ -152,7 +152,7 @@ fn best_pair(problem: &Problem, from: From, seed: u64) -> (f64, Mat) {
         From::Everywhere => (grow::thorough_starts(&w, STARTS, seed), 4 * WORK),
     };
     let from = beside(&[&x.v, &first]);
-    let steps = (work / (8 * (problem.p.nonzeros() + 4 * d) * from.cols())).clamp(STEPS, MOST_STEPS);
+    let steps = (work / (8 * (problem.p.nonzeros() + 2 * (m + problem.cols())) * from.cols())).clamp(STEPS, MOST_STEPS);
     let (_, v, values) = grow::alternate(&w, from, steps);
     let best = lambda * values.iter().copied().fold(0.0, f64::max);
     // Go on from the best directions; the solution's own column comes in again anyway.

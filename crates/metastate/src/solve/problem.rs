@@ -37,7 +37,7 @@ pub struct Objective {
     pub value: f64,
 }
 
-/// `U` (`d x s`, rows sum to one) and `V` (`d x s`, columns sum to one).
+/// `U` (`m x s`, rows sum to one) and `V` (`n x s`, columns sum to one).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Factors {
     /// Memberships: the probability that state i acts as meta-state j.
@@ -93,8 +93,8 @@ impl<'a> Problem<'a> {
         if !(lambda.is_finite() && lambda > 0.0) {
             return Err(Error::Setting { name: "lambda", value: lambda.to_string(), allowed: "it must be a positive number" });
         }
-        if xi.len() != p.states() {
-            return Err(Error::SizeMismatch { what: "the list of weights", expected: p.states(), found: xi.len() });
+        if xi.len() != p.rows() {
+            return Err(Error::SizeMismatch { what: "the list of weights", expected: p.rows(), found: xi.len() });
         }
         if let Some(i) = xi.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
             return Err(Error::Setting {
@@ -112,9 +112,19 @@ impl<'a> Problem<'a> {
         Problem { lambda, ..self.clone() }
     }
 
-    /// Number of states d.
-    pub fn states(&self) -> usize {
+    /// Number of rows m, the states that are left.
+    pub fn rows(&self) -> usize {
         self.xi.len()
+    }
+
+    /// Number of columns n, the states that are reached.
+    pub fn cols(&self) -> usize {
+        self.p.cols()
+    }
+
+    /// The larger of the two: what a routine that may cost its square asks for.
+    pub fn larger_side(&self) -> usize {
+        self.rows().max(self.cols())
     }
 
     /// `Q = P V`.
@@ -141,7 +151,7 @@ impl<'a> Problem<'a> {
     /// F for a published result: where the fidelity is a small difference of large numbers, it is summed entry by entry.
     pub fn published_objective(&self, x: &Factors) -> Objective {
         let mut found = self.objective(x);
-        if found.fidelity < CANCELLED * self.data_norm2 && self.states() <= DENSE_RESIDUAL {
+        if found.fidelity < CANCELLED * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
             found.fidelity = self.fidelity_by_rows(x);
             found.value = found.fidelity + self.lambda * found.regularizer;
         }
@@ -151,7 +161,7 @@ impl<'a> Problem<'a> {
     /// F from `<Xi^2 Q, U> = <B, V>`, A and G; recomputed entry by entry when the difference would be all rounding.
     pub(crate) fn objective_from(&self, x: &Factors, cross: f64, a: &Mat, g: &Mat) -> Objective {
         let mut fidelity = self.fidelity_from(cross, a, g);
-        if fidelity < 1e-10 * self.data_norm2 && self.states() <= DENSE_RESIDUAL {
+        if fidelity < 1e-10 * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
             fidelity = self.fidelity_by_rows(x);
         }
         let regularizer = regularizer(&thin::column_norms(&x.u), &diagonal_roots(g));
@@ -163,21 +173,21 @@ impl<'a> Problem<'a> {
         (0.5 * self.data_norm2 - cross + 0.5 * thin::dot(a.as_slice(), g.as_slice())).max(0.0)
     }
 
-    /// `1/2 sum_i xi_i^2 ||p_i - V u_i||^2`, free of cancellation, `O(d^2 s)`.
+    /// `1/2 sum_i xi_i^2 ||p_i - V u_i||^2`, free of cancellation, `O(m n s)`.
     fn fidelity_by_rows(&self, x: &Factors) -> f64 {
-        let d = self.states();
+        let (m, n) = (self.rows(), self.cols());
         let residual = |rows: std::ops::Range<usize>| {
-            let mut row = vec![0.0; d];
+            let mut row = vec![0.0; n];
             rows.map(|i| {
                 for (r, v) in row.iter_mut().zip(x.v.as_slice().chunks_exact(x.rank())) {
                     *r = -thin::dot(x.u.row(i), v);
                 }
-                self.p.row(i).for_each(d, |j, p| row[j] += p);
+                self.p.row(i).for_each(n, |j, p| row[j] += p);
                 0.5 * self.xi2[i] * thin::dot(&row, &row)
             })
             .sum::<f64>()
         };
-        thin::sum_blocks(d, 2 * d * x.rank(), residual, |a, b| *a += b).unwrap_or(0.0)
+        thin::sum_blocks(m, 2 * n * x.rank(), residual, |a, b| *a += b).unwrap_or(0.0)
     }
 
     /// `<Xi^2 M, N>`.

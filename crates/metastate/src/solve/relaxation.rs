@@ -3,7 +3,7 @@
 //! `min { 1/2 ||Xi (P - X)||_F^2 + lambda ||X||_* : X 1 = 1 }`
 //!
 //! bounds the optimum of the stated problem from below. It is solved here in balanced factors `X = A B^T`,
-//! `||X||_* = min 1/2 (||A||^2 + ||B||^2)`, by alternating exact minimisation, `O(nnz k + d k^2)` a sweep, no `d x d` object.
+//! `||X||_* = min 1/2 (||A||^2 + ||B||^2)`, by alternating exact minimisation, `O(nnz k + (m + n) k^2)` a sweep, no `m x n` object.
 //! Its near-solutions give the dual points that `proof` turns into proven bounds, and good starts for the solver:
 //! on planted chains the two optima agree to about 1e-5.
 
@@ -23,9 +23,9 @@ const NEGLIGIBLE: f64 = 1e-9;
 /// A point of the relaxation: `X = A B^T`, `X 1 = 1`, and the multipliers mu of that constraint.
 #[derive(Debug, Clone, Default)]
 pub struct Relaxation {
-    /// `d x k`.
+    /// `m x k`.
     pub a: Mat,
-    /// `d x k`, orthogonal columns.
+    /// `n x k`, orthogonal columns.
     pub b: Mat,
     /// One multiplier a row: `grad g(X) B - mu (B^T 1)^T + lambda A = 0`.
     pub mu: Vec<f64>,
@@ -36,7 +36,7 @@ pub struct Relaxation {
 }
 
 impl Relaxation {
-    /// Starts from the row space spanned by the columns of `b` (`d x k`).
+    /// Starts from the row space spanned by the columns of `b` (`n x k`).
     pub fn from_row_space(problem: &Problem, b: Mat) -> Self {
         let mut x = Relaxation { b, ..Default::default() };
         x.update_a(problem);
@@ -67,13 +67,13 @@ impl Relaxation {
     /// `B^T B` is diagonal this is a division an entry and one multiplier a row.
     fn update_a(&mut self, problem: &Problem) {
         rotate_to_diagonal(&mut self.b);
-        let (d, k) = (self.b.rows(), self.b.cols());
+        let k = self.b.cols();
         let mut q = Mat::default();
         problem.times_v(&self.b, &mut q);
         let lambda = problem.lambda;
         let curvature: Vec<f64> = thin::column_norms(&self.b).iter().map(|n| n * n).collect();
         let sums = thin::column_sums(&self.b);
-        self.mu = vec![0.0; d];
+        self.mu = vec![0.0; problem.rows()];
         // <Xi^2 Q, A> comes out on the way, block by block.
         let rows_of_blocks = self.mu.par_chunks_mut(thin::BLOCK).zip(q.as_mut_slice().par_chunks_mut(thin::BLOCK * k));
         let cross: Vec<f64> = rows_of_blocks
@@ -107,7 +107,7 @@ impl Relaxation {
 
     /// With A fixed, B is a ridge regression with the column sums held (`A b = 1` determines them).
     fn update_b(&mut self, problem: &Problem) {
-        let d = self.b.rows() as f64;
+        let n = self.b.rows() as f64;
         let mut sums = thin::column_sums(&self.b);
         let gram = thin::weighted_gram(&self.a, &problem.xi2);
         let Some((values, vectors)) = small::symmetric_eigen(&gram) else { return };
@@ -119,7 +119,7 @@ impl Relaxation {
         problem.transposed_times_u(&self.a, &mut scratch, &mut b);
         let totals = thin::column_sums(&b);
         let curvature: Vec<f64> = values.iter().map(|v| v.max(0.0) + problem.lambda).collect();
-        let shift: Vec<f64> = (0..sums.len()).map(|l| (totals[l] - sums[l] * curvature[l]) / d).collect();
+        let shift: Vec<f64> = (0..sums.len()).map(|l| (totals[l] - sums[l] * curvature[l]) / n).collect();
         thin::for_each_row_mut(&mut b, |_, row| {
             for l in 0..row.len() {
                 row[l] = (row[l] - shift[l]) / curvature[l];
@@ -205,12 +205,12 @@ pub fn solve(
 
 /// A first row space: the constant vector and `P^T Xi^2` times random vectors.
 pub fn random_row_space(problem: &Problem, rank: usize, seed: u64) -> Mat {
-    let d = problem.states();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let random = Mat::from_fn(d, rank.min(d).saturating_sub(1).max(1), |_, _| StandardNormal.sample(&mut rng));
+    let widest = rank.min(problem.rows()).min(problem.cols());
+    let random = Mat::from_fn(problem.rows(), widest.saturating_sub(1).max(1), |_, _| StandardNormal.sample(&mut rng));
     let (mut scratch, mut image) = (Mat::default(), Mat::default());
     problem.transposed_times_u(&random, &mut scratch, &mut image);
-    let ones = Mat::from_fn(d, 1, |_, _| 1.0);
+    let ones = Mat::from_fn(problem.cols(), 1, |_, _| 1.0);
     // Comparable lengths, so that none is dropped as negligible.
     let image = small::orthonormalise(&image);
     beside(&[&ones, &image])

@@ -34,15 +34,15 @@ pub enum Model<'a> {
     },
     /// The marginal law, whatever the state: rank one.
     Independent,
-    /// Any other model, by its rows: `O(d)` a row with held-out departures, so `O(d^2)` in all.
+    /// Any other model, by its rows: `O(n)` a row with held-out departures.
     Rows(&'a dyn RowModel),
 }
 
 /// A model known by its rows.
 pub trait RowModel: Sync + std::fmt::Debug {
-    /// Number of states.
-    fn states(&self) -> usize;
-    /// The law of the next state after i: `d` numbers.
+    /// Number of rows and of columns.
+    fn size(&self) -> (usize, usize);
+    /// The law of the next state after i, one number a column.
     fn row(&self, i: usize, out: &mut [f64]);
 }
 
@@ -74,7 +74,7 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
         let (mut log, mut error, mut norm) = (0.0, 0.0, 0.0);
         let mut p: Vec<f64> = Vec::new();
         let mut product = vec![0.0; s];
-        let mut whole_row = if let Model::Rows(_) = model { vec![0.0; training.rows()] } else { Vec::new() };
+        let mut whole_row = if let Model::Rows(_) = model { vec![0.0; training.cols()] } else { Vec::new() };
         for i in rows {
             let (columns, counts) = held_out.row(i);
             let departures: f64 = counts.iter().sum();
@@ -140,16 +140,16 @@ fn empirical_row(training: &Csr, i: usize, c: f64, marginal: &[f64], marginal_no
 }
 
 fn check(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> Result<()> {
-    let d = training.rows();
-    let sizes = [("the training counts (columns)", training.cols()), ("the held-out counts", held_out.rows())];
-    let factors = match model {
-        Model::LowRank(x) => vec![("U", x.u.rows()), ("V", x.v.rows())],
-        Model::Rows(x) => vec![("the model", x.states())],
+    let (m, n) = (training.rows(), training.cols());
+    let sizes = [("the held-out counts", m, held_out.rows()), ("the held-out counts (columns)", n, held_out.cols())];
+    let of_model = match model {
+        Model::LowRank(x) => vec![("U", m, x.u.rows()), ("V", n, x.v.rows())],
+        Model::Rows(x) => vec![("the model", m, x.size().0), ("the model (columns)", n, x.size().1)],
         _ => Vec::new(),
     };
-    for (what, found) in sizes.into_iter().chain([("the held-out counts (columns)", held_out.cols())]).chain(factors) {
-        if found != d {
-            return Err(Error::SizeMismatch { what, expected: d, found });
+    for (what, expected, found) in sizes.into_iter().chain(of_model) {
+        if found != expected {
+            return Err(Error::SizeMismatch { what, expected, found });
         }
     }
     if held_out.nonzeros() == 0 {

@@ -169,8 +169,8 @@ impl Settings {
         }
     }
 
-    /// Every value in its range, for `d` states.
-    pub fn check(&self, states: usize) -> Result<()> {
+    /// Every value in its range, for so many rows and columns.
+    pub fn check(&self, rows: usize, cols: usize) -> Result<()> {
         let positive = |name, value: f64| in_range(name, value, value > 0.0 && value.is_finite(), "it must be a positive number");
         let at_least_one = |name, value: usize| in_range(name, value as f64, value >= 1, "it must be at least 1");
         positive("the tolerance", self.tolerance)?;
@@ -208,7 +208,7 @@ impl Settings {
             in_range("the rank at the start", rank as f64, rank <= self.max_rank, "it must not exceed the largest rank")?;
         }
         if let Start::Given(x) = &self.start {
-            check_factors(x, states)?;
+            check_factors(x, rows, cols)?;
         }
         Ok(())
     }
@@ -219,10 +219,10 @@ fn in_range(name: &'static str, value: f64, fine: bool, allowed: &'static str) -
 }
 
 /// Sizes, finiteness, signs and sums of factors that come from outside.
-pub fn check_factors(x: &Factors, states: usize) -> Result<()> {
+pub fn check_factors(x: &Factors, rows: usize, cols: usize) -> Result<()> {
     let sized = |what, expected, found| if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
-    sized("U (rows)", states, x.u.rows())?;
-    sized("V (rows)", states, x.v.rows())?;
+    sized("U (rows)", rows, x.u.rows())?;
+    sized("V (rows)", cols, x.v.rows())?;
     sized("V (columns)", x.u.cols(), x.v.cols())?;
     if x.rank() == 0 {
         return Err(Error::Empty { what: "the list of columns of U" });
@@ -236,7 +236,7 @@ pub fn check_factors(x: &Factors, states: usize) -> Result<()> {
         }
     }
     let far = |sum: f64| (sum - 1.0).abs() > 1e-6;
-    if let Some(row) = (0..states).find(|&i| far(x.u.row(i).iter().sum())) {
+    if let Some(row) = (0..rows).find(|&i| far(x.u.row(i).iter().sum())) {
         return Err(Error::Setting {
             name: "a row sum of U",
             value: format!("{} in row {row}", x.u.row(row).iter().sum::<f64>()),

@@ -15,8 +15,7 @@ use crate::proof::point::beside;
 pub fn random(problem: &Problem, rank: usize, seed: u64) -> Factors {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut draw = |_: usize, _: usize| -> f64 { Exp1.sample(&mut rng) };
-    let d = problem.states();
-    let mut x = Factors { u: Mat::from_fn(d, rank, &mut draw), v: Mat::from_fn(d, rank, &mut draw) };
+    let mut x = Factors { u: Mat::from_fn(problem.rows(), rank, &mut draw), v: Mat::from_fn(problem.cols(), rank, &mut draw) };
     x.normalise_rows();
     let sums = thin::column_sums(&x.v);
     thin::for_each_row_mut(&mut x.v, |_, row| row.iter_mut().zip(&sums).for_each(|(v, s)| *v /= s));
@@ -30,7 +29,7 @@ const BASIS_SWEEPS: usize = 12;
 
 /// The leading directions of `Xi P`, rows summing to one, from which starts of any rank up to `rank` are cut by [`spectral`].
 pub fn spectral_basis(problem: &Problem, rank: usize, seed: u64) -> Relaxation {
-    let wanted = (rank + SPARE_DIRECTIONS).min(problem.states());
+    let wanted = (rank + SPARE_DIRECTIONS).min(problem.rows()).min(problem.cols());
     // A lambda that hardly shrinks: this is a truncated singular value decomposition.
     let flat = problem.at_lambda(1e-9 * problem.data_norm2);
     let mut x = Relaxation::from_row_space(&flat, super::relaxation::random_row_space(&flat, wanted, seed));

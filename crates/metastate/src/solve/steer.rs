@@ -36,13 +36,13 @@ impl Steering {
 /// above 1 (columns), by which the relaxation may grow.
 pub fn look(problem: &Problem, x: &Relaxation, seed: u64) -> Option<(Steering, Mat)> {
     let w = DualPoint { problem, a: &x.a, b: &x.b, mu: &x.mu };
-    let d = problem.states();
+    let (m, n) = (problem.rows(), problem.cols());
     let guess =
         |leading: &Leading, rest: f64| Steering((value::estimate(&w, &leading.clip()) / leading.norm_with(rest, 0.0).max(1.0)).max(0.0));
     if let Some((left, right)) = problem.p.low_rank() {
-        let ones = Mat::from_fn(d, 1, |_, _| 1.0);
-        let mu = Mat::from_vec(d, 1, x.mu.clone()).ok()?;
-        let weighted = |m: &Mat| Mat::from_fn(d, m.cols(), |i, j| problem.xi2[i] * m[(i, j)]);
+        let ones = Mat::from_fn(n, 1, |_, _| 1.0);
+        let mu = Mat::from_vec(m, 1, x.mu.clone()).ok()?;
+        let weighted = |a: &Mat| Mat::from_fn(m, a.cols(), |i, j| problem.xi2[i] * a[(i, j)]);
         let leading = Leading::new(&w, &beside(&[&mu, &weighted(&x.a), &weighted(left)]), &beside(&[&ones, &x.b, right]))?;
         let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0 + 1e-9).collect();
         let grow = leading.right.select_columns(&over);

@@ -38,14 +38,14 @@ impl LambdaMaxCheck {
 /// Looks at a stated lambda_max.
 pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) -> Result<LambdaMaxCheck> {
     let rows = Rows::new("the transition matrix", p)?;
-    let d = rows.states();
+    let (m, n) = (rows.rows(), rows.cols());
     let weights: Vec<f64> = xi.iter().map(|x| x * x).collect();
     let total: f64 = weights.iter().sum();
-    let weighted = Mat::from_fn(d, 1, |i, _| weights[i] / total);
+    let weighted = Mat::from_fn(m, 1, |i, _| weights[i] / total);
     let mean = rows.transposed_times(&weighted).into_vec();
     // All rows alike: nothing is left that a second meta-state could explain.
-    let ones = Mat::from_fn(d, 1, |_, _| 1.0);
-    let one_law = Mat::from_vec(d, 1, mean.clone())?;
+    let ones = Mat::from_fn(m, 1, |_, _| 1.0);
+    let one_law = Mat::from_vec(n, 1, mean.clone())?;
     let left_over = rows.residual2(xi, &ones, &one_law);
     let degenerate = left_over <= 1e-20 * rows.norm2(xi);
     if degenerate || !(stated > 0.0 && stated.is_finite()) {
@@ -54,7 +54,7 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
     let found = |lambda: f64| search(&rows, xi, &weights, total, &mean, lambda, seed);
     let mut below_it = found(0.9 * stated);
     for k in 1..=AGAIN.0 {
-        if below_it > 1.0 + PAYS || d > AGAIN.2 {
+        if below_it > 1.0 + PAYS || rows.side() > AGAIN.2 {
             break;
         }
         let share = if k % 2 == 0 { 0.9 } else { AGAIN.1 };
@@ -66,26 +66,26 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
 
 /// The best pair at the rank-one solution of this lambda.
 fn search(rows: &Rows, xi: &[f64], weights: &[f64], total: f64, mean: &[f64], lambda: f64, seed: u64) -> f64 {
-    let d = rows.states();
-    let v = one_metastate(mean, total, lambda);
+    let (m, n) = (rows.rows(), rows.cols());
+    let v = one_metastate(mean, m, total, lambda);
     let norm2: f64 = v.iter().map(|x| x * x).sum();
-    let (u, v) = (Mat::from_fn(d, 1, |_, _| 1.0), Mat::from_fn(d, 1, |i, _| v[i]));
+    let (u, v) = (Mat::from_fn(m, 1, |_, _| 1.0), Mat::from_fn(n, 1, |j, _| v[j]));
     let pv = rows.times(&v);
-    // The first KKT condition with u_i = 1: mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(d).
-    let mu: Vec<f64> = (0..d).map(|i| weights[i] * (norm2 - pv[(i, 0)]) + lambda * (norm2 / d as f64).sqrt()).collect();
+    // The first KKT condition with u_i = 1: mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), m rows.
+    let mu: Vec<f64> = (0..m).map(|i| weights[i] * (norm2 - pv[(i, 0)]) + lambda * (norm2 / m as f64).sqrt()).collect();
     let point = Point { rows, xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
-    let singular = if d <= DENSE_STATES { decompose(&point.dense()) } else { None };
+    let singular = if rows.side() <= DENSE_STATES { decompose(&point.dense()) } else { None };
     let singular = singular.map(|(_, _, right)| leading(&right, right.cols().min(8)));
     // Every state's own best partner is a start too, where there are few.
-    let states = if d <= 400 { (0..d).collect() } else { heaviest(weights, 24) };
-    let images = point.transposed_times(&Mat::from_fn(d, states.len(), |i, k| if i == states[k] { 1.0 } else { 0.0 }));
+    let states = if m <= 400 { (0..m).collect() } else { heaviest(weights, 24) };
+    let images = point.transposed_times(&Mat::from_fn(m, states.len(), |i, k| if i == states[k] { 1.0 } else { 0.0 }));
     let starts = singular.map_or(images.clone(), |s| super::rows::beside(&[&s, &images]));
     polar(&point, Some(&starts), seed)
 }
 
-/// The minimiser of `c/2 ||v - p||^2 + lambda sqrt(d) ||v||` on the simplex: the projection of a shrunken p, by bisection on how much.
-fn one_metastate(p: &[f64], c: f64, lambda: f64) -> Vec<f64> {
-    let root = (p.len() as f64).sqrt();
+/// The minimiser of `c/2 ||v - p||^2 + lambda sqrt(m) ||v||` on the simplex, m rows: the projection of a shrunken p, by bisection on how much.
+fn one_metastate(p: &[f64], rows: usize, c: f64, lambda: f64) -> Vec<f64> {
+    let root = (rows as f64).sqrt();
     let at = |shrink: f64| {
         let tau = level(&p.iter().map(|x| shrink * x).collect::<Vec<f64>>());
         p.iter().map(|x| (shrink * x - tau).max(0.0)).collect::<Vec<f64>>()

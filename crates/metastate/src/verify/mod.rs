@@ -29,13 +29,13 @@ const SUPPORT: f64 = 1e-9;
 /// is at most 1 is for the checker to prove.
 #[derive(Debug, Clone, Copy)]
 pub struct Witness<'a> {
-    /// Left factor (`d x k`).
+    /// Left factor (one row a row of P).
     pub a: &'a Mat,
-    /// Right factor (`d x k`).
+    /// Right factor (one row a column of P).
     pub b: &'a Mat,
-    /// Multipliers of the row sums, one for every state.
+    /// Multipliers of the row sums, one for every row.
     pub mu: &'a [f64],
-    /// Left and right singular vectors (`d x m`) along which something is taken off, and how much along each.
+    /// Left and right singular vectors along which something is taken off, and how much along each.
     pub clip: Option<(&'a Mat, &'a Mat, &'a [f64])>,
 }
 
@@ -127,7 +127,7 @@ pub struct Recomputed {
 /// Recomputes all figures of the solution `(u, v)` of
 /// `min 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, where `xi` is the diagonal of Xi.
 ///
-/// Up to 1200 states the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
+/// Up to 1200 rows and columns the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
 /// when there is no witness, the dual is climbed for 60 steps. Beyond 5000 states only the witness, if there is one, is
 /// tried as a dual point. `seed` feeds the random starts; the result does not depend on the number of threads.
 #[allow(clippy::too_many_arguments)] // a solution is these eight things
@@ -156,7 +156,7 @@ pub fn recompute(
     let local = local_errors(&p, xi, lambda, u, v, &u_norms, &v_norms);
     let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu, clip: None };
 
-    let singular = if p.states() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
+    let singular = if p.side() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
     let singular = singular.map(|(_, _, right)| rows::leading(&right, right.cols().min(u.cols() + 5)));
     let polar = dual::polar(&own, singular.as_ref(), seed);
     let ray = own.ray();
@@ -214,8 +214,8 @@ fn check_input(
     witness: Option<Witness<'_>>,
     truth: Option<&dyn Operator>,
 ) -> Result<()> {
-    let d = p.states();
-    if d == 0 {
+    let (m, n) = (p.rows(), p.cols());
+    if m == 0 || n == 0 {
         return Err(Error::Empty { what: "the transition matrix" });
     }
     if !(lambda.is_finite() && lambda > 0.0) {
@@ -226,7 +226,7 @@ fn check_input(
         Some(row) => Err(Error::NotFinite { what, row, column: 0, value: list[row] }),
         None => Ok(()),
     };
-    size("the list of weights", xi.len(), d)?;
+    size("the list of weights", xi.len(), m)?;
     numbers("the list of weights", xi)?;
     if let Some(row) = xi.iter().position(|x| *x < 0.0) {
         return Err(Error::Negative { what: "the list of weights", row, column: 0, value: xi[row] });
@@ -234,22 +234,22 @@ fn check_input(
     if u.cols() == 0 {
         return Err(Error::Empty { what: "U" });
     }
-    size("U (rows)", u.rows(), d)?;
-    size("V (rows)", v.rows(), d)?;
+    size("U (rows)", u.rows(), m)?;
+    size("V (rows)", v.rows(), n)?;
     size("V (columns)", v.cols(), u.cols())?;
     check_finite("U", u)?;
     check_finite("V", v)?;
     if let Some(w) = witness {
-        size("the witness a (rows)", w.a.rows(), d)?;
-        size("the witness b (rows)", w.b.rows(), d)?;
+        size("the witness a (rows)", w.a.rows(), m)?;
+        size("the witness b (rows)", w.b.rows(), n)?;
         size("the witness b (columns)", w.b.cols(), w.a.cols())?;
-        size("the witness mu", w.mu.len(), d)?;
+        size("the witness mu", w.mu.len(), m)?;
         check_finite("the witness a", w.a)?;
         check_finite("the witness b", w.b)?;
         numbers("the witness mu", w.mu)?;
         if let Some((left, right, excess)) = w.clip {
-            size("the witness left (rows)", left.rows(), d)?;
-            size("the witness right (rows)", right.rows(), d)?;
+            size("the witness left (rows)", left.rows(), m)?;
+            size("the witness right (rows)", right.rows(), n)?;
             size("the witness right (columns)", right.cols(), left.cols())?;
             size("the witness excess", excess.len(), left.cols())?;
             check_finite("the witness left", left)?;
@@ -257,7 +257,9 @@ fn check_input(
             numbers("the witness excess", excess)?;
         }
     }
-    truth.map_or(Ok(()), |truth| size("the true transition matrix", truth.states(), d))
+    let Some(truth) = truth else { return Ok(()) };
+    size("the true transition matrix", truth.rows(), m)?;
+    size("the true transition matrix (columns)", truth.cols(), n)
 }
 
 fn feasibility(u: &Mat, v: &Mat) -> Feasibility {
@@ -280,7 +282,7 @@ struct LocalErrors {
 /// The multipliers mu and the paper's relLE1 and relLE2 (its section 6.1). With `grad g = Xi^2 (U V^T - P)`:
 /// `grad g V = Xi^2 (U (V^T V) - P V)` and `grad g^T U = V (U^T Xi^2 U) - P^T Xi^2 U`.
 fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
-    let (d, s) = (u.rows(), u.cols());
+    let (m, n, s) = (u.rows(), v.rows(), u.cols());
     let xi2: Vec<f64> = xi.iter().map(|x| x * x).collect();
     // A column of length zero has no direction; its terms are zero.
     let ratio = |above: f64, below: f64| if below > 0.0 { lambda * above / below } else { 0.0 };
@@ -288,8 +290,8 @@ fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[
     let on_v: Vec<f64> = (0..s).map(|j| ratio(u_norms[j], v_norms[j])).collect();
 
     let (ug, pv) = (product(u, &cross(v, v, None)), p.times(v));
-    let gradient_u = Mat::from_fn(d, s, |i, j| xi2[i] * (ug[(i, j)] - pv[(i, j)]));
-    let mu: Vec<f64> = (0..d)
+    let gradient_u = Mat::from_fn(m, s, |i, j| xi2[i] * (ug[(i, j)] - pv[(i, j)]));
+    let mu: Vec<f64> = (0..m)
         .map(|i| {
             let floor = SUPPORT * u.row(i).iter().fold(0.0f64, |most, x| most.max(*x));
             let support: Vec<usize> = (0..s).filter(|&j| u[(i, j)] > floor).collect();
@@ -297,20 +299,20 @@ fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[
             total / support.len().max(1) as f64
         })
         .collect();
-    let error1 = sum(d, |i| (0..s).map(|j| ((mu[i] - gradient_u[(i, j)]).max(0.0) - on_u[j] * u[(i, j)]).abs()).sum());
-    let scale1 = sum(d, |i| (0..s).map(|j| (on_u[j] * u[(i, j)]).abs()).sum());
+    let error1 = sum(m, |i| (0..s).map(|j| ((mu[i] - gradient_u[(i, j)]).max(0.0) - on_u[j] * u[(i, j)]).abs()).sum());
+    let scale1 = sum(m, |i| (0..s).map(|j| (on_u[j] * u[(i, j)]).abs()).sum());
 
-    let weighted = Mat::from_fn(d, s, |i, j| xi2[i] * u[(i, j)]);
+    let weighted = Mat::from_fn(m, s, |i, j| xi2[i] * u[(i, j)]);
     let (va, pu) = (product(v, &cross(u, u, Some(&xi2))), p.transposed_times(&weighted));
     let level = column_sums(u, Some(&mu));
-    let error2 = sum(d, |i| (0..s).map(|j| ((level[j] - (va[(i, j)] - pu[(i, j)])).max(0.0) - on_v[j] * v[(i, j)]).abs()).sum());
-    let scale2 = sum(d, |i| (0..s).map(|j| (on_v[j] * v[(i, j)]).abs()).sum());
+    let error2 = sum(n, |i| (0..s).map(|j| ((level[j] - (va[(i, j)] - pu[(i, j)])).max(0.0) - on_v[j] * v[(i, j)]).abs()).sum());
+    let scale2 = sum(n, |i| (0..s).map(|j| (on_v[j] * v[(i, j)]).abs()).sum());
 
     // Each term is a difference of sums of products; rounding leaves a share of the sizes of both.
     let share = (s as f64 + 64.0) * f64::EPSILON;
-    let size1 = sum(d, |i| (0..s).map(|j| mu[i].abs() + xi2[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
+    let size1 = sum(m, |i| (0..s).map(|j| mu[i].abs() + xi2[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
     let level_size = column_sums(u, Some(&mu.iter().map(|m| m.abs()).collect::<Vec<_>>()));
-    let size2 = sum(d, |i| (0..s).map(|j| level_size[j] + va[(i, j)].abs() + pu[(i, j)].abs()).sum());
-    let rounding = (share * size1 / scale1, (share + d as f64 * f64::EPSILON) * (size2 + d as f64 * share * size1) / scale2);
+    let size2 = sum(n, |i| (0..s).map(|j| level_size[j] + va[(i, j)].abs() + pu[(i, j)].abs()).sum());
+    let rounding = (share * size1 / scale1, (share + m as f64 * f64::EPSILON) * (size2 + n as f64 * share * size1) / scale2);
     LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
 }

@@ -101,7 +101,8 @@ pub(super) fn leading(a: &Mat, count: usize) -> Mat {
 /// P, seen row by row.
 pub(super) struct Rows<'a> {
     p: &'a dyn Operator,
-    d: usize,
+    m: usize,
+    n: usize,
     /// `(L, R)` with `P = L R^T`, when every row says so with the same R.
     factored: Option<(Mat, &'a Mat)>,
     /// `||p_i||^2`.
@@ -111,7 +112,7 @@ pub(super) struct Rows<'a> {
 }
 
 /// Calls `f(column, value)` for all entries of a row that may differ from zero.
-fn each(row: Row<'_>, d: usize, mut f: impl FnMut(usize, f64)) {
+fn each(row: Row<'_>, n: usize, mut f: impl FnMut(usize, f64)) {
     match row {
         Row::Sparse(columns, values) => {
             for (&j, &x) in columns.iter().zip(values) {
@@ -124,20 +125,20 @@ fn each(row: Row<'_>, d: usize, mut f: impl FnMut(usize, f64)) {
             }
         }
         Row::Uniform => {
-            for j in 0..d {
-                f(j, 1.0 / d as f64);
+            for j in 0..n {
+                f(j, 1.0 / n as f64);
             }
         }
         Row::LowRank(left, right) => {
-            for j in 0..d {
+            for j in 0..n {
                 f(j, dot(left, right.row(j)));
             }
         }
     }
 }
 
-/// Whether the shape of a row fits `d` states and all its entries are finite.
-fn check_row(what: &'static str, i: usize, row: Row<'_>, d: usize) -> Result<()> {
+/// Whether the shape of a row fits `n` columns and all its entries are finite.
+fn check_row(what: &'static str, i: usize, row: Row<'_>, n: usize) -> Result<()> {
     let size = |found, expected| if found == expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
     let finite = |column: usize, value: f64| {
         if value.is_finite() { Ok(()) } else { Err(Error::NotFinite { what, row: i, column, value }) }
@@ -145,21 +146,21 @@ fn check_row(what: &'static str, i: usize, row: Row<'_>, d: usize) -> Result<()>
     match row {
         Row::Uniform => Ok(()),
         Row::Dense(values) => {
-            size(values.len(), d)?;
+            size(values.len(), n)?;
             values.iter().enumerate().try_for_each(|(j, &x)| finite(j, x))
         }
         Row::Sparse(columns, values) => {
             size(values.len(), columns.len())?;
             for (&j, &x) in columns.iter().zip(values) {
-                if j as usize >= d {
-                    return Err(Error::IndexOutOfRange { what: "column", index: j.into(), len: d });
+                if j as usize >= n {
+                    return Err(Error::IndexOutOfRange { what: "column", index: j.into(), len: n });
                 }
                 finite(j as usize, x)?;
             }
             Ok(())
         }
         Row::LowRank(left, right) => {
-            size(right.rows(), d)?;
+            size(right.rows(), n)?;
             size(left.len(), right.cols())?;
             left.iter().enumerate().try_for_each(|(j, &x)| finite(j, x))
         }
@@ -169,8 +170,8 @@ fn check_row(what: &'static str, i: usize, row: Row<'_>, d: usize) -> Result<()>
 impl<'a> Rows<'a> {
     /// Reads every row once and refuses what is not finite or does not fit.
     pub fn new(what: &'static str, p: &'a dyn Operator) -> Result<Self> {
-        let d = p.states();
-        let checks: Vec<Result<()>> = (0..d).into_par_iter().map(|i| check_row(what, i, p.row(i), d)).collect();
+        let (m, n) = (p.rows(), p.cols());
+        let checks: Vec<Result<()>> = (0..m).into_par_iter().map(|i| check_row(what, i, p.row(i), n)).collect();
         checks.into_iter().collect::<Result<()>>()?;
         let factored = common_factor(p);
         if let Some((_, right)) = &factored {
@@ -180,14 +181,14 @@ impl<'a> Rows<'a> {
             Some((left, right)) => {
                 let (gram, total) = (cross(right, right, None), column_sums(right, None));
                 let inner = product(left, &gram);
-                let norms2 = (0..d).map(|i| dot(inner.row(i), left.row(i))).collect();
-                (norms2, (0..d).map(|i| dot(left.row(i), &total)).collect())
+                let norms2 = (0..m).map(|i| dot(inner.row(i), left.row(i))).collect();
+                (norms2, (0..m).map(|i| dot(left.row(i), &total)).collect())
             }
-            None => (0..d)
+            None => (0..m)
                 .into_par_iter()
                 .map(|i| {
                     let (mut square, mut sum) = (0.0, 0.0);
-                    each(p.row(i), d, |_, x| {
+                    each(p.row(i), n, |_, x| {
                         square += x * x;
                         sum += x;
                     });
@@ -199,12 +200,22 @@ impl<'a> Rows<'a> {
         if let Some(row) = norms2.iter().position(|x| !x.is_finite()) {
             return Err(Error::NotFinite { what, row, column: 0, value: norms2[row] });
         }
-        Ok(Rows { p, d, factored, norms2, sums })
+        Ok(Rows { p, m, n, factored, norms2, sums })
     }
 
-    /// Number of states.
-    pub fn states(&self) -> usize {
-        self.d
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.m
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.n
+    }
+
+    /// The larger of the two: sums have no more terms, and routines that cost its square go by it.
+    pub fn side(&self) -> usize {
+        self.m.max(self.n)
     }
 
     /// `(L, R)` with `P = L R^T`.
@@ -214,7 +225,7 @@ impl<'a> Rows<'a> {
 
     /// `f(column, value)` for the entries of row `i`.
     pub fn each(&self, i: usize, f: impl FnMut(usize, f64)) {
-        each(self.p.row(i), self.d, f);
+        each(self.p.row(i), self.n, f);
     }
 
     /// `P x`.
@@ -223,9 +234,9 @@ impl<'a> Rows<'a> {
             return product(left, &cross(right, x, None));
         }
         let total = column_sums(x, None);
-        by_rows(self.d, x.cols(), |i, out| match self.p.row(i) {
-            Row::Uniform => out.iter_mut().zip(&total).for_each(|(o, t)| *o = t / self.d as f64),
-            row => each(row, self.d, |j, p| out.iter_mut().zip(x.row(j)).for_each(|(o, x)| *o += p * x)),
+        by_rows(self.m, x.cols(), |i, out| match self.p.row(i) {
+            Row::Uniform => out.iter_mut().zip(&total).for_each(|(o, t)| *o = t / self.n as f64),
+            row => each(row, self.n, |j, p| out.iter_mut().zip(x.row(j)).for_each(|(o, x)| *o += p * x)),
         })
     }
 
@@ -234,7 +245,7 @@ impl<'a> Rows<'a> {
         if let Some((left, right)) = self.factored() {
             return product(right, &cross(left, y, None));
         }
-        let mut out = Mat::zeros(self.d, y.cols());
+        let mut out = Mat::zeros(self.n, y.cols());
         for from in (0..y.cols()).step_by(STRIP) {
             let to = y.cols().min(from + STRIP);
             self.transposed_strip(y, from, to, &mut out);
@@ -244,17 +255,17 @@ impl<'a> Rows<'a> {
 
     /// Columns `from..to` of `P^T y`: every row adds its entries to the columns it reaches.
     fn transposed_strip(&self, y: &Mat, from: usize, to: usize, out: &mut Mat) {
-        let (d, width) = (self.d, to - from);
-        let rows = d.div_ceil(PANELS);
+        let (m, n, width) = (self.m, self.n, to - from);
+        let rows = m.div_ceil(PANELS);
         let panels: Vec<(Mat, Vec<f64>)> = (0..PANELS)
             .into_par_iter()
             .map(|panel| {
-                let (mut part, mut uniform) = (Mat::zeros(d, width), vec![0.0; width]);
-                for i in (panel * rows).min(d)..((panel + 1) * rows).min(d) {
+                let (mut part, mut uniform) = (Mat::zeros(n, width), vec![0.0; width]);
+                for i in (panel * rows).min(m)..((panel + 1) * rows).min(m) {
                     let y = &y.row(i)[from..to];
                     match self.p.row(i) {
-                        Row::Uniform => uniform.iter_mut().zip(y).for_each(|(u, y)| *u += y / d as f64),
-                        row => each(row, d, |j, p| part.row_mut(j).iter_mut().zip(y).for_each(|(o, y)| *o += p * y)),
+                        Row::Uniform => uniform.iter_mut().zip(y).for_each(|(u, y)| *u += y / n as f64),
+                        row => each(row, n, |j, p| part.row_mut(j).iter_mut().zip(y).for_each(|(o, y)| *o += p * y)),
                     }
                 }
                 (part, uniform)
@@ -273,17 +284,17 @@ impl<'a> Rows<'a> {
     /// `|| Xi (P - A B^T) ||_F^2`: entry by entry where that is affordable, else from the expanded square, whose rounding
     /// is about 1e-16 of `|| Xi P ||_F^2`.
     pub fn residual2(&self, xi: &[f64], a: &Mat, b: &Mat) -> f64 {
-        let d = self.d;
-        if d as f64 * d as f64 * (a.cols() as f64 + self.factored().map_or(0.0, |(l, _)| l.cols() as f64)) <= DIRECT {
-            return sum(d, |i| {
-                let mut row: Vec<f64> = (0..d).map(|j| -dot(a.row(i), b.row(j))).collect();
+        let (m, n) = (self.m, self.n);
+        if m as f64 * n as f64 * (a.cols() as f64 + self.factored().map_or(0.0, |(l, _)| l.cols() as f64)) <= DIRECT {
+            return sum(m, |i| {
+                let mut row: Vec<f64> = (0..n).map(|j| -dot(a.row(i), b.row(j))).collect();
                 self.each(i, |j, p| row[j] += p);
                 xi[i] * xi[i] * dot(&row, &row)
             });
         }
         let (pb, gram) = (self.times(b), cross(b, b, None));
         let ag = product(a, &gram);
-        sum(d, |i| xi[i] * xi[i] * (self.norms2[i] - 2.0 * dot(a.row(i), pb.row(i)) + dot(ag.row(i), a.row(i))))
+        sum(m, |i| xi[i] * xi[i] * (self.norms2[i] - 2.0 * dot(a.row(i), pb.row(i)) + dot(ag.row(i), a.row(i))))
     }
 
     /// `|| Xi (P - T) ||_F^2`.
@@ -294,8 +305,8 @@ impl<'a> Rows<'a> {
         if let Some((left, right)) = self.factored() {
             return other.residual2(xi, left, right);
         }
-        sum(self.d, |i| {
-            let mut row = vec![0.0; self.d];
+        sum(self.m, |i| {
+            let mut row = vec![0.0; self.n];
             self.each(i, |j, p| row[j] += p);
             other.each(i, |j, t| row[j] -= t);
             xi[i] * xi[i] * dot(&row, &row)
@@ -304,16 +315,16 @@ impl<'a> Rows<'a> {
 
     /// `|| Xi P ||_F^2`.
     pub fn norm2(&self, xi: &[f64]) -> f64 {
-        sum(self.d, |i| xi[i] * xi[i] * self.norms2[i])
+        sum(self.m, |i| xi[i] * xi[i] * self.norms2[i])
     }
 }
 
 /// The left factors of all rows and the right factor they share, if they do.
 fn common_factor(p: &dyn Operator) -> Option<(Mat, &Mat)> {
-    let d = p.states();
-    let Row::LowRank(first, right) = (d > 0).then(|| p.row(0))? else { return None };
-    let mut left = Mat::zeros(d, first.len());
-    for i in 0..d {
+    let m = p.rows();
+    let Row::LowRank(first, right) = (m > 0).then(|| p.row(0))? else { return None };
+    let mut left = Mat::zeros(m, first.len());
+    for i in 0..m {
         match p.row(i) {
             Row::LowRank(row, same) if std::ptr::eq(same, right) => left.row_mut(i).copy_from_slice(row),
             _ => return None,

@@ -35,14 +35,19 @@ impl Stream {
 
     /// U (rows sum to one) and V (columns sum to one).
     pub fn factors(&mut self, d: usize, s: usize) -> Factors {
-        Factors { u: self.stochastic(d, s), v: self.stochastic(s, d).transposed() }
+        self.factors_between(d, d, s)
+    }
+
+    /// The same for as many rows and columns as named.
+    pub fn factors_between(&mut self, rows: usize, cols: usize, s: usize) -> Factors {
+        Factors { u: self.stochastic(rows, s), v: self.stochastic(s, cols).transposed() }
     }
 }
 
 /// All entries of P.
 pub fn formed(p: &dyn Operator) -> Mat {
-    let mut m = Mat::zeros(p.states(), p.states());
-    (0..p.states()).for_each(|i| p.row(i).for_each(p.states(), |j, x| m[(i, j)] = x));
+    let mut m = Mat::zeros(p.rows(), p.cols());
+    (0..p.rows()).for_each(|i| p.row(i).for_each(p.cols(), |j, x| m[(i, j)] = x));
     m
 }
 

@@ -19,52 +19,53 @@ pub struct Nuclear {
 }
 
 pub fn solve(p: &Mat<f64>, xi: &[f64], lambda: f64, iterations: usize) -> Nuclear {
-    let d = p.nrows();
-    let rho = xi.iter().map(|x| x * x).sum::<f64>() / d as f64;
-    let (mut x, mut z, mut y) = (p.clone(), p.clone(), Mat::<f64>::zeros(d, d));
-    let mut w = Mat::<f64>::zeros(d, d);
+    let (m, n) = (p.nrows(), p.ncols());
+    let rho = xi.iter().map(|x| x * x).sum::<f64>() / m as f64;
+    let (mut x, mut z, mut y) = (p.clone(), p.clone(), Mat::<f64>::zeros(m, n));
+    let mut w = Mat::<f64>::zeros(m, n);
     for _ in 0..iterations {
-        for i in 0..d {
+        for i in 0..m {
             let w2 = xi[i] * xi[i];
-            for j in 0..d {
+            for j in 0..n {
                 x[(i, j)] = (w2 * p[(i, j)] + rho * (z[(i, j)] - y[(i, j)])) / (w2 + rho);
             }
-            let shift = (1.0 - (0..d).map(|j| x[(i, j)]).sum::<f64>()) / d as f64;
-            (0..d).for_each(|j| x[(i, j)] += shift);
+            let shift = (1.0 - (0..n).map(|j| x[(i, j)]).sum::<f64>()) / n as f64;
+            (0..n).for_each(|j| x[(i, j)] += shift);
         }
         let sum = &x + &y;
         let svd = sum.thin_svd().unwrap();
         let s = svd.S().column_vector();
-        let shrunk = Mat::from_fn(d, d, |i, j| (0..d).map(|k| svd.U()[(i, k)] * (s[k] - lambda / rho).max(0.0) * svd.V()[(j, k)]).sum());
+        let shrunk =
+            Mat::from_fn(m, n, |i, j| (0..m.min(n)).map(|k| svd.U()[(i, k)] * (s[k] - lambda / rho).max(0.0) * svd.V()[(j, k)]).sum());
         // The dual point: what the shrinking took away has singular values at most lambda / rho.
-        w = Mat::from_fn(d, d, |i, j| (sum[(i, j)] - shrunk[(i, j)]) * rho / lambda);
+        w = Mat::from_fn(m, n, |i, j| (sum[(i, j)] - shrunk[(i, j)]) * rho / lambda);
         y = &y + &x - &shrunk;
         z = shrunk;
     }
     let nuclear: f64 = x.singular_values().unwrap().iter().sum();
     let mut fit = 0.0;
-    for i in 0..d {
-        for j in 0..d {
+    for i in 0..m {
+        for j in 0..n {
             fit += 0.5 * (xi[i] * (p[(i, j)] - x[(i, j)])).powi(2);
         }
     }
     let norm = w.singular_values().unwrap()[0].max(1.0);
-    let m = Mat::from_fn(d, d, |i, j| -lambda * w[(i, j)] / norm);
-    let mu = (0..d).map(|i| (0..d).map(|j| lambda * w[(i, j)] + xi[i] * xi[i] * (x[(i, j)] - p[(i, j)])).sum::<f64>() / d as f64).collect();
-    Nuclear { upper: fit + lambda * nuclear, lower: -conjugate(p, xi, &m), x, mu }
+    let dual = Mat::from_fn(m, n, |i, j| -lambda * w[(i, j)] / norm);
+    let mu = (0..m).map(|i| (0..n).map(|j| lambda * w[(i, j)] + xi[i] * xi[i] * (x[(i, j)] - p[(i, j)])).sum::<f64>() / n as f64).collect();
+    Nuclear { upper: fit + lambda * nuclear, lower: -conjugate(p, xi, &dual), x, mu }
 }
 
 /// `g*(M)` in the form that the paper prints (section 6.1), for P with row sums one.
 pub fn conjugate(p: &Mat<f64>, xi: &[f64], m: &Mat<f64>) -> f64 {
-    let d = p.nrows();
+    let n = p.ncols();
     let mut total = 0.0;
-    for i in 0..d {
+    for i in 0..p.nrows() {
         let mut row = 0.0;
-        for j in 0..d {
+        for j in 0..n {
             total += 0.5 * (m[(i, j)] / xi[i] + xi[i] * p[(i, j)]).powi(2) - 0.5 * (xi[i] * p[(i, j)]).powi(2);
             row += m[(i, j)] / xi[i];
         }
-        total -= row * row / (2.0 * d as f64);
+        total -= row * row / (2.0 * n as f64);
     }
     total
 }

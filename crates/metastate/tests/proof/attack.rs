@@ -186,7 +186,7 @@ fn attack_at(
 ) -> (Outcome, Factors, Factors) {
     let clock = Instant::now();
     // Chains of different sizes get their modes in different order.
-    let turn = k + problem.states();
+    let turn = k + problem.rows();
     // A tiny lambda asks for very many columns, and sweeps without end: a fit that ran out of them must tell the truth, too.
     let most_sweeps = if share < TINY { effort.most_sweeps / 4 } else { effort.most_sweeps };
     let solved: Vec<(&'static str, Solution, f64)> = modes(problem, turn, before, most_sweeps)
@@ -206,7 +206,7 @@ fn attack_at(
     let outcome = Outcome {
         family: instance.family,
         name: instance.name.clone(),
-        states: problem.states(),
+        states: problem.rows(),
         share,
         lambda: problem.lambda,
         fits,
@@ -224,15 +224,15 @@ fn attack_at(
 fn modes(problem: &Problem, turn: usize, before: Option<&(Factors, Factors)>, max_sweeps: usize) -> Vec<(&'static str, Settings)> {
     let default = Settings { max_sweeps, max_rank: COMMAND_RANK, ..Settings::default() };
     let mut modes = vec![("default", default.clone())];
-    if problem.states() > ONE_MODE {
+    if problem.rows() > ONE_MODE {
         return modes;
     }
     let warm = before.map(|(fitted, _)| Start::Given(Box::new(fitted.clone())));
     modes.push(match (turn % 4, warm) {
         (0, _) => ("gap 1e-6", Settings { stop: StopRule::Certificate { gap: 1e-6 }, ..default }),
-        (1, _) => ("at most 2 columns", Settings { max_rank: 2.min(problem.states()), ..default }),
+        (1, _) => ("at most 2 columns", Settings { max_rank: 2.min(problem.rows()), ..default }),
         (2, Some(start)) => ("warm", Settings { start, ..default }),
-        _ => ("random start", Settings { start: Start::Random, start_rank: Some(3.min(problem.states())), seed: 1, ..default }),
+        _ => ("random start", Settings { start: Start::Random, start_rank: Some(3.min(problem.rows())), seed: 1, ..default }),
     });
     modes
 }
@@ -252,7 +252,7 @@ fn search(
     }
     let rank = solved[0].1.rank();
     for restart in 0..effort.restarts {
-        let columns = columns_of_restart(restart, rank, problem.states(), effort.most_columns);
+        let columns = columns_of_restart(restart, rank, problem.rows(), effort.most_columns);
         let x = descend(problem, start::random(problem, columns, 1000 + restart as u64), effort.sweeps, best.value, restart as u64);
         best.offer(problem, x, || format!("restart {restart} from {columns} columns"));
     }
@@ -265,7 +265,7 @@ fn search(
         stop: StopRule::Exact { tolerance: 1e-9 },
         tolerance: 1e-9,
         append_decrease: 1e-13,
-        max_rank: problem.states().max(best.factors.rank()),
+        max_rank: problem.rows().max(best.factors.rank()),
         max_sweeps: effort.polish,
         certificate: metastate::solve::Effort::without_proof(),
         ..Settings::default()
@@ -296,7 +296,7 @@ fn descend(problem: &Problem, mut x: Factors, sweeps: usize, best: f64, seed: u6
     let settings = Append { at_once: 4, decrease: 1e-10, smallest_kappa: 1e-10 };
     for round in 0..ROUNDS {
         let value = sweep(problem, &mut x, sweeps);
-        if value > (1.0 + BEHIND) * best || x.rank() >= problem.states() {
+        if value > (1.0 + BEHIND) * best || x.rank() >= problem.rows() {
             return x;
         }
         let (mu, _) = multiplier_and_errors(problem, &x, &Products::at(problem, &x));

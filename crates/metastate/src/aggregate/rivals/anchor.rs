@@ -25,7 +25,7 @@ struct Scaled<'a> {
 
 impl Products for Scaled<'_> {
     fn shape(&self) -> (usize, usize) {
-        (self.scale.len(), self.scale.len())
+        (self.departures.len(), self.scale.len())
     }
 
     fn times(&self, x: &Mat, out: &mut Mat) {
@@ -45,24 +45,24 @@ impl Products for Scaled<'_> {
 
 /// U and V.
 pub fn factors(training: &Training, settings: &RivalSettings) -> Result<Factors> {
-    let d = training.states();
     let mut arrivals = Mat::default();
-    let departures = Mat::from_fn(d, 1, |i, _| training.departures()[i]);
+    let departures = Mat::from_fn(training.rows(), 1, |i, _| training.departures()[i]);
     training.p().apply_transpose(&departures, &mut arrivals);
     let arrivals = arrivals.into_vec();
+    let n = arrivals.len();
     let scale: Vec<f64> = arrivals.iter().map(|n| if *n > 0.0 { 1.0 / n.sqrt() } else { 0.0 }).collect();
     let scaled = Scaled { p: training.p(), departures: training.departures(), scale };
     let h = truncated_svd(&scaled, &TruncatedSvd::new(settings.rank, settings.seed)).right;
     let r = h.cols();
     // The first vector has one sign (Perron); states that nobody reaches have no ratio.
-    let sign = if (0..d).map(|j| h[(j, 0)]).sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
-    let reached: Vec<usize> = (0..d).filter(|&j| sign * h[(j, 0)] > 1e-12).collect();
+    let sign = if (0..n).map(|j| h[(j, 0)]).sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
+    let reached: Vec<usize> = (0..n).filter(|&j| sign * h[(j, 0)] > 1e-12).collect();
     let ratios = Mat::from_fn(reached.len(), r, |k, c| if c == 0 { 1.0 } else { h[(reached[k], c)] / h[(reached[k], 0)] });
     let vertices = hunt(&ratios, &reached.iter().map(|&j| arrivals[j]).collect::<Vec<_>>(), settings)?;
     // Weights of each ratio with respect to the vertices (the column of ones makes them sum to one), cut at zero.
     let mut w = Mat::default();
     thin::product(&ratios, &small::pseudo_inverse(&vertices), &mut w);
-    let mut v = Mat::zeros(d, w.cols());
+    let mut v = Mat::zeros(n, w.cols());
     for (k, &j) in reached.iter().enumerate() {
         let row = w.row(k);
         let sum: f64 = row.iter().map(|x| x.max(0.0)).sum();

@@ -8,7 +8,7 @@ use crate::solve::Factors;
 
 /// The model of a partition.
 pub fn model(training: &Training, partition: &Partition) -> Factors {
-    let u = Mat::from_fn(training.states(), partition.clusters(), |i, j| f64::from(u8::from(partition.labels[i] as usize == j)));
+    let u = Mat::from_fn(training.rows(), partition.clusters(), |i, j| f64::from(u8::from(partition.labels[i] as usize == j)));
     let v = destinations(training, &u);
     Factors { u, v }
 }

@@ -157,7 +157,7 @@ impl Fitted {
 
 /// Fits one method.
 pub fn fit(method: Method, training: &Training, settings: &RivalSettings) -> Result<Fitted> {
-    if settings.rank == 0 || settings.rank > training.states() {
+    if settings.rank == 0 || settings.rank > training.rows().min(training.cols()) {
         return Err(Error::Setting {
             name: "the rank",
             value: settings.rank.to_string(),

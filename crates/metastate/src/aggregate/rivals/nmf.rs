@@ -14,19 +14,17 @@ const SWEEPS: usize = 1000;
 /// From each singular pair the nonnegative part with the larger product of norms; what is zero is lifted to a little.
 fn nndsvd(training: &Training, settings: &RivalSettings) -> Factors {
     let svd = spectral::svd(training, settings.rank, settings.seed);
-    let (d, k) = (training.states(), svd.values.len());
-    let (mut u, mut v) = (Mat::zeros(d, settings.rank), Mat::zeros(d, settings.rank));
+    let (m, n, k) = (training.rows(), training.cols(), svd.values.len());
+    let (mut u, mut v) = (Mat::zeros(m, settings.rank), Mat::zeros(n, settings.rank));
     for c in 0..k {
-        let part = |m: &Mat, sign: f64| -> Vec<f64> { (0..d).map(|i| (sign * m[(i, c)]).max(0.0)).collect() };
+        let part = |m: &Mat, sign: f64| -> Vec<f64> { (0..m.rows()).map(|i| (sign * m[(i, c)]).max(0.0)).collect() };
         let norm = |x: &[f64]| thin::dot(x, x).sqrt();
         let sides = [1.0, -1.0].map(|sign| (part(&svd.left, sign), part(&svd.right, sign)));
         let weight = |side: &(Vec<f64>, Vec<f64>)| norm(&side.0) * norm(&side.1);
         let (x, y) = if weight(&sides[0]) >= weight(&sides[1]) { &sides[0] } else { &sides[1] };
         let scale = svd.values[c] * norm(y) / norm(y).max(f64::MIN_POSITIVE);
-        for i in 0..d {
-            u[(i, c)] = scale * x[i] / training.weights()[i];
-            v[(i, c)] = y[i];
-        }
+        (0..m).for_each(|i| u[(i, c)] = scale * x[i] / training.weights()[i]);
+        (0..n).for_each(|j| v[(j, c)] = y[j]);
     }
     // Columns of V sum to one, their length goes to U, whose rows sum to one; a little of the mean everywhere.
     let sums = thin::column_sums(&v);

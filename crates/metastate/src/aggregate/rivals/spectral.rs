@@ -49,8 +49,8 @@ pub fn clipped(training: &Training, settings: &RivalSettings) -> ClippedSvd {
 }
 
 impl RowModel for ClippedSvd {
-    fn states(&self) -> usize {
-        self.left.rows()
+    fn size(&self) -> (usize, usize) {
+        (self.left.rows(), self.right.rows())
     }
 
     fn row(&self, i: usize, out: &mut [f64]) {

@@ -18,7 +18,7 @@ pub struct Training {
 }
 
 impl Training {
-    /// From counts; a state that was never left has the uniform row `1/d` and the weight of half a transition.
+    /// From counts; a state that was never left has the uniform row `1/n` and the weight of half a transition.
     pub fn new(counts: Csr, power: WeightPower) -> Result<Self> {
         let d = counts.rows();
         if d < 2 {
@@ -31,9 +31,14 @@ impl Training {
         Ok(Training { p: observed.transition_matrix()?, observed, weights, departures })
     }
 
-    /// Number of states.
-    pub fn states(&self) -> usize {
+    /// Number of rows, the states that are left.
+    pub fn rows(&self) -> usize {
         self.weights.len()
+    }
+
+    /// Number of columns, the states that are reached.
+    pub fn cols(&self) -> usize {
+        self.observed.cols()
     }
 
     /// The counts.

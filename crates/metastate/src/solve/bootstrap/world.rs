@@ -15,7 +15,7 @@ use crate::simulate::AliasTable;
 use crate::solve::problem::Factors;
 use crate::solve::refit::marginal_law;
 
-/// A row with more departures than this many times the number of states is drawn destination by destination, not trip by trip.
+/// A row with more departures than this many times the number of columns is drawn destination by destination, not trip by trip.
 const MANY_TRIPS: usize = 2;
 
 pub(super) struct World<'a> {
@@ -59,13 +59,13 @@ impl<'a> World<'a> {
     }
 
     fn draw_trips(&self, counts: &Csr, rng: &mut Xoshiro256PlusPlus) -> Result<Csr> {
-        let d = counts.rows();
+        let (m, n) = (counts.rows(), counts.cols());
         let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         let mut ends: Vec<u32> = Vec::new();
-        for i in 0..d {
+        for i in 0..m {
             // Shares of a transition become one by chance: weights need not be whole numbers.
             let trips = (counts.row(i).1.iter().sum::<f64>() + rng.random_range(0.0..1.0)).floor() as u64;
-            if trips > (MANY_TRIPS * d) as u64 {
+            if trips > (MANY_TRIPS * n) as u64 {
                 let drawn = multinomial(trips, self.law(i).into_iter(), rng).enumerate().filter(|(_, n)| *n > 0);
                 drawn.for_each(|(j, n)| {
                     indices.push(j as u32);
@@ -83,7 +83,7 @@ impl<'a> World<'a> {
             }
             indptr.push(indices.len());
         }
-        Csr::from_parts(d, d, indptr, indices, values)
+        Csr::from_parts(m, n, indptr, indices, values)
     }
 }
 
@@ -103,23 +103,23 @@ fn multinomial(things: u64, law: impl Iterator<Item = f64>, rng: &mut Xoshiro256
 /// likewise for V; what stands here are the shares of `n_ik`. Without this step the draws would be pulled twice, and memberships that are
 /// none would not be none in the world either.
 fn sharpened(counts: &Csr, reference: &Factors, prior: f64) -> Factors {
-    let (d, s) = (reference.u.rows(), reference.rank());
+    let (m, n, s) = (reference.u.rows(), reference.v.rows(), reference.rank());
     let departures = counts.row_sums();
     let total: f64 = departures.iter().sum();
     let share: Vec<f64> = departures.iter().map(|n| n / total).collect();
     let mass = reference.mass(&share);
     let marginal = marginal_law(counts);
     let mut x = reference.clone();
-    for i in 0..d {
+    for i in 0..m {
         let row = x.u.row_mut(i);
         row.iter_mut().zip(&mass).for_each(|(u, a)| *u = (*u * (departures[i] + prior) - prior * a).max(0.0));
         divide(row, reference.u.row(i));
     }
     for k in 0..s {
-        let given = prior * d as f64 * mass[k];
-        let mut column: Vec<f64> = (0..d).map(|j| (x.v[(j, k)] * (total * mass[k] + given) - given * marginal[j]).max(0.0)).collect();
+        let given = prior * m as f64 * mass[k];
+        let mut column: Vec<f64> = (0..n).map(|j| (x.v[(j, k)] * (total * mass[k] + given) - given * marginal[j]).max(0.0)).collect();
         divide(&mut column, &reference.v.column(k));
-        (0..d).for_each(|j| x.v[(j, k)] = column[j]);
+        (0..n).for_each(|j| x.v[(j, k)] = column[j]);
     }
     x
 }

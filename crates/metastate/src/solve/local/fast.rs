@@ -69,7 +69,7 @@ impl Fast {
         x.v.transpose_into(vt);
         self.products.b.transpose_into(bt);
         self.thresholds.resize(s, 0.0);
-        let mut column = vec![0.0; problem.states()];
+        let mut column = vec![0.0; problem.cols()];
         for _ in 0..COLUMN_PASSES {
             for j in 0..s {
                 if v_norms[j] <= 0.0 {
@@ -105,7 +105,7 @@ impl LocalSolver for Fast {
         if drop_empty_columns(x) {
             self.restart();
         }
-        let bytes = 32 * x.u.as_slice().len().max(1);
+        let bytes = 16 * (x.u.as_slice().len() + x.v.as_slice().len()).max(1);
         let memory = self.memory.min(HISTORY_BYTES / bytes);
         let candidate = (memory > 0).then(|| self.history.propose(problem, &self.products)).flatten();
         let before = self.value.unwrap_or(f64::INFINITY);
@@ -176,7 +176,7 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
         let u_norms = thin::column_norms(&x.u);
         // A column that the round before emptied stays empty: its ridge is as large as numbers go, but finite.
         let ridge: Vec<f64> = (0..s).map(|j| (problem.lambda * v_norms[j] / u_norms[j].max(f64::MIN_POSITIVE)).min(f64::MAX)).collect();
-        let work = 2 * INNER_STEPS * s * s * problem.states();
+        let work = 2 * INNER_STEPS * s * s * problem.rows();
         thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
             solve_rows(rows, block * thin::BLOCK, products, &problem.xi2, &ridge, &reach);
         });
@@ -337,7 +337,7 @@ impl History {
             let (u, v) = self.sweeps[i.max(j)].inner[i.min(j)];
             on_u * u + on_v * v
         })?;
-        let mut point = Factors { u: Mat::zeros(problem.states(), s), v: Mat::zeros(problem.states(), s) };
+        let mut point = Factors { u: Mat::zeros(problem.rows(), s), v: Mat::zeros(problem.cols(), s) };
         for (past, c) in self.sweeps.iter().zip(&weights) {
             add_scaled(&mut point.u, &past.end.u, *c);
             add_scaled(&mut point.v, &past.end.v, *c);

@@ -145,7 +145,7 @@ impl LocalSolver for Palm {
     }
 
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
-        let (lambda, d) = (problem.lambda, problem.states());
+        let lambda = problem.lambda;
         if drop_empty_columns(x) {
             self.restart();
         }
@@ -215,7 +215,7 @@ impl LocalSolver for Palm {
         self.v.remember(taken.value);
         let gradient = gradient_v(&x.v);
         let step = match self.rule {
-            StepRule::Lipschitz { .. } => 1.0 / (SAFETY * (frobenius(&a) + lambda * (d as f64).sqrt() * frobenius(&x.u))),
+            StepRule::Lipschitz { .. } => 1.0 / (SAFETY * (frobenius(&a) + lambda * (problem.cols() as f64).sqrt() * frobenius(&x.u))),
             StepRule::BarzilaiBorwein(_) => self.v.step.unwrap_or_else(|| 1.0 / frobenius(&a)),
         };
         let taken = self.search(&self.v, step, &x.v, &gradient, project_columns, value_v);

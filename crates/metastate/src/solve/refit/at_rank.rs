@@ -83,8 +83,8 @@ impl SpectralFits {
 
     /// The start of `columns` columns, cut from the basis of a rank.
     fn cut(&self, columns: usize, rank: usize) -> Result<Factors> {
-        let d = self.observed.states();
-        let one = || Factors { u: Mat::from_fn(d, 1, |_, _| 1.0), v: Mat::from_fn(d, 1, |j, _| self.observed.marginal()[j]) };
+        let (m, n) = (self.observed.rows(), self.observed.cols());
+        let one = || Factors { u: Mat::from_fn(m, 1, |_, _| 1.0), v: Mat::from_fn(n, 1, |j, _| self.observed.marginal()[j]) };
         if columns <= 1 {
             return Ok(one());
         }

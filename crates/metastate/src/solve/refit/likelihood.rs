@@ -3,7 +3,7 @@
 //! Each transition i -> j passes through a hidden meta-state k with probability `u_ik v_jk / p_ij`, `p_ij = sum_k u_ik v_jk`. A pass is
 //!
 //! `u_ik <- u_ik sum_j (n_ij / p_ij) v_jk + c a_k`, rows divided by their sums, then, with the new U,
-//! `v_jk <- v_jk sum_i (n_ij / p_ij) u_ik + c d a_k m_j`, columns divided by theirs.
+//! `v_jk <- v_jk sum_i (n_ij / p_ij) u_ik + c d a_k m_j`, columns divided by theirs (d the number of rows).
 //!
 //! c is the strength of the prior: every state is given c further transitions that leave by meta-state k with share `a_k` and arrive at
 //! j by the marginal law `m_j`, whatever the state. That is a Dirichlet prior on each row of U and each column of V, and it
@@ -154,10 +154,9 @@ fn gained_little(history: &[f64], back: usize, tolerance: f64) -> bool {
 }
 
 fn check(observed: &Observed, start: &Factors, settings: &LikelihoodSettings) -> Result<()> {
-    let d = observed.states();
-    for (what, m) in [("U of the start", &start.u), ("V of the start", &start.v)] {
-        if m.rows() != d {
-            return Err(Error::SizeMismatch { what, expected: d, found: m.rows() });
+    for (what, m, rows) in [("U of the start", &start.u, observed.rows()), ("V of the start", &start.v, observed.cols())] {
+        if m.rows() != rows {
+            return Err(Error::SizeMismatch { what, expected: rows, found: m.rows() });
         }
         if m.cols() != start.rank() || m.cols() == 0 {
             return Err(Error::SizeMismatch { what, expected: start.rank().max(1), found: m.cols() });
@@ -206,9 +205,11 @@ struct Pass<'a> {
     prior: f64,
     /// `a_k`, padded.
     mass: Vec<f64>,
-    /// One log-likelihood and one prior term a block.
-    block_values: Vec<(f64, f64)>,
-    /// One row of column sums a block.
+    /// One log-likelihood and one prior term a block of U, ...
+    u_values: Vec<(f64, f64)>,
+    /// ... and one prior term a block of V.
+    v_values: Vec<f64>,
+    /// One row of column sums a block of V.
     block_sums: Vec<f64>,
     sums: Vec<f64>,
 }
@@ -216,25 +217,26 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn new(observed: &'a Observed, start: &Factors, prior: f64) -> Self {
         let width = start.rank().next_multiple_of(4);
-        let blocks = observed.states().div_ceil(BLOCK);
+        let (u_blocks, v_blocks) = (observed.rows().div_ceil(BLOCK), observed.cols().div_ceil(BLOCK));
         let mut mass = prior_mass(observed, start);
         mass.resize(width, 0.0);
         Pass {
             observed,
             prior,
             mass,
-            block_values: vec![(0.0, 0.0); blocks],
-            block_sums: vec![0.0; blocks * width],
+            u_values: vec![(0.0, 0.0); u_blocks],
+            v_values: vec![0.0; v_blocks],
+            block_sums: vec![0.0; v_blocks * width],
             sums: vec![0.0; width],
         }
     }
 
     /// The start, every entry positive.
     fn lifted(&self, start: &Factors) -> Point {
-        let (d, s) = (self.observed.states(), start.rank());
+        let (m, n, s) = (self.observed.rows(), self.observed.cols(), start.rank());
         let column_sums: Vec<f64> = thin::column_sums(&start.v).iter().map(|x| if *x > 0.0 { *x } else { 1.0 }).collect();
-        let u = Mat::from_fn(d, s, |i, k| (1.0 - LIFT) * start.u[(i, k)].max(0.0) + LIFT * self.mass[k]);
-        let v = Mat::from_fn(d, s, |j, k| (1.0 - LIFT) * start.v[(j, k)].max(0.0) / column_sums[k] + LIFT * self.observed.marginal[j]);
+        let u = Mat::from_fn(m, s, |i, k| (1.0 - LIFT) * start.u[(i, k)].max(0.0) + LIFT * self.mass[k]);
+        let v = Mat::from_fn(n, s, |j, k| (1.0 - LIFT) * start.v[(j, k)].max(0.0) / column_sums[k] + LIFT * self.observed.marginal[j]);
         let mut point = Point { u: Padded::from(&u), v: Padded::from(&v) };
         self.normalise_rows(&mut point.u);
         let mut sums = vec![0.0; point.v.width];
@@ -257,24 +259,24 @@ impl<'a> Pass<'a> {
     /// One pass in place; L / n where it began.
     fn run(&mut self, x: &mut Point) -> f64 {
         self.update_u(x);
-        let (log_likelihood, prior_u) = self.block_values.iter().fold((0.0, 0.0), |(a, b), (l, p)| (a + l, b + p));
+        let (log_likelihood, prior_u) = self.u_values.iter().fold((0.0, 0.0), |(a, b), (l, p)| (a + l, b + p));
         self.update_v(x);
-        let prior_v: f64 = self.block_values.iter().map(|(_, p)| p).sum();
-        (log_likelihood + self.prior * (prior_u + self.observed.states() as f64 * prior_v)) / self.observed.total
+        let prior_v: f64 = self.v_values.iter().sum();
+        (log_likelihood + self.prior * (prior_u + self.observed.rows() as f64 * prior_v)) / self.observed.total
     }
 
     fn update_u(&mut self, x: &mut Point) {
         let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.u.width);
         let v = &x.v;
-        let blocks = x.u.data.par_chunks_mut(BLOCK * width).zip(self.block_values.par_iter_mut()).enumerate();
+        let blocks = x.u.data.par_chunks_mut(BLOCK * width).zip(self.u_values.par_iter_mut()).enumerate();
         blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, observed, mass, prior));
     }
 
     fn update_v(&mut self, x: &mut Point) {
         let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.v.width);
         let u = &x.u;
-        let blocks = x.v.data.par_chunks_mut(BLOCK * width).zip(self.block_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| *value = (0.0, update_rows_of_v(rows, block * BLOCK, u, observed, mass, prior)));
+        let blocks = x.v.data.par_chunks_mut(BLOCK * width).zip(self.v_values.par_iter_mut()).enumerate();
+        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_v(rows, block * BLOCK, u, observed, mass, prior));
         sum_columns(&x.v, &mut self.block_sums, &mut self.sums);
         divide_columns(&mut x.v, &self.sums);
     }
@@ -282,7 +284,8 @@ impl<'a> Pass<'a> {
     /// `sum n ln p` and the prior's part of L.
     fn value(&self, x: &Point) -> (f64, f64) {
         let part = |rows| value_of_rows(rows, x, self.observed, &self.mass, self.prior);
-        thin::sum_blocks(self.observed.states(), 64 * x.u.width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1)).unwrap_or((0.0, 0.0))
+        thin::sum_blocks(self.observed.rows().max(self.observed.cols()), 64 * x.u.width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1))
+            .unwrap_or((0.0, 0.0))
     }
 
     /// `x0 - 2 alpha r + alpha^2 w` with `r = x1 - x0`, `w = (x2 - x1) - r`, `alpha = -|r| / |w|`, made feasible, into `x1`. False when
@@ -380,7 +383,7 @@ wide! {
         let mut prior_value = 0.0;
         let mut room = Room::default();
         let gathered = room.of(u.width);
-        let strength = prior * observed.states() as f64;
+        let strength = prior * observed.rows() as f64;
         for (k, row) in rows.chunks_exact_mut(u.width).enumerate() {
             let j = first + k;
             gather(simd, &observed.by_column, j, row, &u.data, gathered, false);
@@ -397,20 +400,23 @@ wide! {
 }
 
 wide! {
-    /// `sum n ln p` and the prior's part of L, over some rows of both factors.
+    /// `sum n ln p` and the prior's part of L, over some rows of both factors; the shorter of the two adds nothing beyond its end.
     fn value_of_rows<'w, S, simd>(rows: Range<usize>, x: &'w Point, observed: &'w Observed, mass: &'w [f64], prior: f64) -> (f64, f64) {
         let (width, cols) = (x.u.width, x.u.cols);
         let (mut log, mut prior_value) = (0.0, 0.0);
         let mut room = Room::default();
         let ignored = room.of(width);
         for i in rows {
-            let u = &x.u.data[i * width..(i + 1) * width];
-            log += gather(simd, &observed.by_row, i, u, &x.v.data, ignored, true);
+            let span = i * width..(i + 1) * width;
+            let (u, v) = (x.u.data.get(span.clone()), x.v.data.get(span));
+            if let Some(u) = u {
+                log += gather(simd, &observed.by_row, i, u, &x.v.data, ignored, true);
+            }
             if prior > 0.0 {
-                let v = &x.v.data[i * width..(i + 1) * width];
-                let weight = observed.states() as f64 * observed.marginal[i];
+                let ln = |row: Option<&[f64]>, k: usize| row.map_or(0.0, |row| row[k].max(f64::MIN_POSITIVE).ln());
+                let weight = observed.rows() as f64 * observed.marginal.get(i).copied().unwrap_or(0.0);
                 for k in 0..cols {
-                    prior_value += mass[k] * (u[k].max(f64::MIN_POSITIVE).ln() + weight * v[k].max(f64::MIN_POSITIVE).ln());
+                    prior_value += mass[k] * (ln(u, k) + weight * ln(v, k));
                 }
             }
         }

@@ -18,9 +18,6 @@ pub struct Observed {
 impl Observed {
     /// From counts of any positive weight.
     pub fn new(counts: Csr) -> Result<Self> {
-        if counts.rows() != counts.cols() {
-            return Err(Error::SizeMismatch { what: "the count matrix (columns)", expected: counts.rows(), found: counts.cols() });
-        }
         let total: f64 = counts.values().iter().sum();
         if !(total > 0.0 && total.is_finite()) {
             return Err(Error::Empty { what: "the list of transitions" });
@@ -40,9 +37,14 @@ impl Observed {
         &self.by_row
     }
 
-    /// Number of states.
-    pub fn states(&self) -> usize {
+    /// Number of rows, the states that are left.
+    pub fn rows(&self) -> usize {
         self.by_row.rows()
+    }
+
+    /// Number of columns, the states that are reached.
+    pub fn cols(&self) -> usize {
+        self.by_row.cols()
     }
 
     /// Number of transitions.
@@ -61,7 +63,7 @@ impl Observed {
     }
 }
 
-/// `m_j = (n_j + 1) / (n + d)`, `n_j` the arrivals at j: no state is impossible. Where there are fewer transitions than states
+/// `m_j = (n_j + 1) / (n + d)`, `n_j` the arrivals at j, d the number of columns: no state is impossible. Where there are fewer transitions than states
 /// (or shares instead of counts), the 1 becomes `n / d`.
 pub fn marginal_law(counts: &Csr) -> Vec<f64> {
     let d = counts.cols();

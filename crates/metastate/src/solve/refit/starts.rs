@@ -90,7 +90,7 @@ pub fn likelihood_best_start(
     let mut tried = Vec::new();
     for (start, x) in starts.into_iter().filter_map(|(start, x)| Some((start, x?))) {
         let highest: f64 = prior_mass(observed, x).iter().map(|a| a * a.ln()).sum();
-        let comparable = |penalised: f64| penalised - settings.prior * observed.states() as f64 * highest / observed.transitions();
+        let comparable = |penalised: f64| penalised - settings.prior * observed.rows() as f64 * highest / observed.transitions();
         let to_reach = best.as_ref().map_or(f64::NEG_INFINITY, |(_, before)| before.comparable);
         let mut values: Vec<f64> = Vec::new();
         let fit = likelihood_watched(observed, x, settings, |passes, value| {

@@ -1,6 +1,6 @@
 //! How many directions of the counts repeat themselves: the rank in one singular value decomposition, where the spectrum has an edge.
 //!
-//! The folds are laid into two halves that share no transition. With `r_i`, `c_j` the row and column sums of the first half N, and tau a tenth of their mean, the matrix
+//! The folds are laid into two halves that share no transition. With `r_i`, `c_j` the row and column sums of the first half N, and tau a tenth of their mean (that of the rows by the rows, that of the columns by the columns), the matrix
 //!
 //! `A_ij = N_ij / sqrt((r_i + tau) (c_j + tau))`
 //!
@@ -30,15 +30,14 @@ const QUIET: usize = 4;
 const FIRST: usize = 16;
 /// Steps of subspace iteration: where there is an edge it converges fast, and where there is none nothing is claimed.
 const ROUNDS: usize = 6;
-/// tau as a share of the mean row sum.
+/// tau as a share of the mean row sum, and of the mean column sum.
 const TAU: f64 = 0.1;
 
 /// The rank at which the spectrum has an edge, if it has one below `max_rank`.
 pub(super) fn edge(folds: &Folds, max_rank: usize, seed: u64) -> Result<Option<usize>> {
     let halves = folds.halves()?;
     let scaled = Scaled::new(&halves.0)?;
-    let d = folds.whole().rows();
-    let most = (max_rank + QUIET).min(d);
+    let most = (max_rank + QUIET).min(folds.whole().rows()).min(folds.whole().cols());
     let mut wanted = FIRST.min(most);
     loop {
         let (left, right) = scaled.leading(wanted, seed);
@@ -70,8 +69,11 @@ struct Scaled {
 impl Scaled {
     fn new(counts: &Csr) -> Result<Self> {
         let (rows, columns) = (counts.row_sums(), counts.column_sums());
-        let tau = TAU * rows.iter().sum::<f64>() / rows.len() as f64;
-        let root = |sums: Vec<f64>| sums.into_iter().map(|n| 1.0 / (n + tau).sqrt()).collect();
+        let total = rows.iter().sum::<f64>();
+        let root = |sums: Vec<f64>| {
+            let tau = TAU * total / sums.len() as f64;
+            sums.into_iter().map(|n| 1.0 / (n + tau).sqrt()).collect()
+        };
         Ok(Scaled { counts: SparseOperator::new(counts.clone(), Vec::new())?, rows: root(rows), columns: root(columns) })
     }
 
@@ -93,9 +95,9 @@ impl Scaled {
 
     /// u and v of the leading pairs, in the order of their singular values.
     fn leading(&self, wanted: usize, seed: u64) -> (Mat, Mat) {
-        let d = self.rows.len();
+        let n = self.columns.len();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut x = small::orthonormalise(&Mat::from_fn(d, wanted, |_, _| StandardNormal.sample(&mut rng)));
+        let mut x = small::orthonormalise(&Mat::from_fn(n, wanted, |_, _| StandardNormal.sample(&mut rng)));
         for _ in 0..ROUNDS {
             x = small::orthonormalise(&self.transposed_times(&small::orthonormalise(&self.times(&x))));
         }

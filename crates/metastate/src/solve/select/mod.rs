@@ -210,7 +210,7 @@ pub fn select_watched(
     watch: &mut dyn FnMut(&[Attempt]) -> bool,
 ) -> Result<Option<Choice>> {
     check(settings)?;
-    let max_rank = settings.max_rank.min(folds.whole().rows());
+    let max_rank = settings.max_rank.min(folds.whole().rows()).min(folds.whole().cols());
     let edge = edge(folds, max_rank, settings.seed)?;
     finished(choose(&mut RankSearch::new(folds, settings, tried, watch), max_rank, edge, settings))
 }

@@ -85,7 +85,7 @@ impl Prepared<'_> {
 
     fn negligible(&self) -> f64 {
         let observed = self.fits.observed();
-        (NEGLIGIBLE * observed.states() as f64 / observed.transitions()).min(1e-7)
+        (NEGLIGIBLE * observed.rows() as f64 / observed.transitions()).min(1e-7)
     }
 
     fn score(&self, model: Model, settings: &SelectSettings) -> Result<Score> {

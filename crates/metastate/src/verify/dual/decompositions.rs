@@ -64,7 +64,7 @@ pub(super) fn eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
     Some((s.column_vector().iter().copied().collect(), Mat::from_fn(n, n, |i, j| x[(i, j)])))
 }
 
-/// `A^T A` of a large square matrix; none where it is not finite.
+/// `A^T A` of a large matrix; none where it is not finite.
 pub(super) fn gram(a: &Mat) -> Option<Mat> {
     all_finite(a)?;
     let n = a.cols();

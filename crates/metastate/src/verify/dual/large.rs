@@ -28,8 +28,7 @@ struct Split {
 impl Split {
     fn new(point: &Point, left: &Mat, right: &Mat) -> Option<Split> {
         if left.cols() == 0 || right.cols() == 0 {
-            let d = point.rows.states();
-            let (left, right) = (Mat::zeros(d, 0), Mat::zeros(d, 0));
+            let (left, right) = (Mat::zeros(point.rows.rows(), 0), Mat::zeros(point.rows.cols(), 0));
             return Some(Split { left, right, values: Vec::new(), outside: (0.0, 0.0), defect: 0.0 });
         }
         let (image, back) = (point.times(right), point.transposed_times(left));
@@ -66,9 +65,8 @@ impl Split {
 /// `P = L R^T`: then W has the rank `1 + s + r` at most, and the bases hold all of it.
 pub(super) fn low_rank_bound(point: &Point) -> Option<Bound> {
     let (left, right) = point.rows.factored()?;
-    let d = point.rows.states();
     let (f, h) = point.factors_of_m();
-    let weighted = Mat::from_fn(d, left.cols(), |i, k| -point.xi[i] * point.xi[i] * left[(i, k)]);
+    let weighted = Mat::from_fn(left.rows(), left.cols(), |i, k| -point.xi[i] * point.xi[i] * left[(i, k)]);
     let (f, h) = (beside(&[&f, &weighted]), beside(&[&h, right]));
     let (qf, qh) = (orthonormalise(&f)?, orthonormalise(&h)?);
     let split = Split::new(point, &qf, &qh)?;
@@ -83,7 +81,7 @@ pub(super) fn low_rank_bound(point: &Point) -> Option<Bound> {
 pub(super) fn given_bound(point: &Point, seed: u64) -> Option<Bound> {
     let (left, right, _) = point.clip?;
     let split = Split::new(point, &orthonormalise(left)?, &orthonormalise(right)?)?;
-    let d = point.rows.states();
+    let d = point.rows.cols();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(0x7665_7269));
     let most = 480.min(200_000_000 / d).max(2);
     let (mut steps, mut best) = (60.min(most), f64::INFINITY);
@@ -102,8 +100,8 @@ const TRIES: usize = 4;
 
 /// Leading singular vectors by block Krylov spaces with restarts, the rest by Lanczos from a random start.
 pub(super) fn matrix_free_bound(point: &Point, seed: u64) -> Bound {
-    let d = point.rows.states();
-    let (rounds, steps) = if d <= 20_000 { (6, 200) } else { (3, 100) };
+    let d = point.rows.cols();
+    let (rounds, steps) = if point.rows.side() <= 20_000 { (6, 200) } else { (3, 100) };
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(1));
     let loss = 1.0 / (1.0 - lanczos_loss(d, steps, FAILURE_PROBABILITY)).sqrt();
     let mut start = beside(&[point.b, &point.transposed_times(point.a)]);
@@ -129,7 +127,7 @@ pub(super) fn matrix_free_bound(point: &Point, seed: u64) -> Bound {
 
 /// Ritz triplets of W on the space spanned by `X, W^T W X, (W^T W)^2 X, ...`, values descending.
 fn krylov_ritz(point: &Point, x: &Mat) -> Option<(Mat, Mat, Vec<f64>)> {
-    let widest = 240usize.min(point.rows.states());
+    let widest = 240usize.min(point.rows.rows()).min(point.rows.cols());
     let mut block = orthonormalise(x)?;
     let (mut basis, mut image) = (block.clone(), point.times(&block));
     loop {
@@ -184,7 +182,7 @@ fn lanczos_loss(d: usize, steps: usize, probability: f64) -> f64 {
 /// An upper bound of the norm of `R = (I - L L^T) W (I - Q Q^T)`: Lanczos on `R^T R`, every vector kept orthogonal to all
 /// before it.
 fn lanczos_bound(point: &Point, split: &Split, steps: usize, probability: f64, rng: &mut Xoshiro256PlusPlus) -> Option<f64> {
-    let d = point.rows.states();
+    let d = point.rows.cols();
     let loss = lanczos_loss(d, steps, probability);
     if loss >= 1.0 {
         return None;

@@ -61,26 +61,26 @@ impl Point<'_> {
 
     /// `|| |mu| |1|^T + Xi^2 |A| |B|^T + Xi^2 P ||_F / lambda` at most: what rounding in products with W is a share of.
     fn size(&self) -> f64 {
-        let d = self.rows.states();
+        let (m, n) = (self.rows.rows(), self.rows.cols());
         let all_b = dot(self.b.as_slice(), self.b.as_slice()).sqrt();
-        let rows = sum(d, |i| {
+        let rows = sum(m, |i| {
             let w = self.xi[i] * self.xi[i];
             let a = dot(self.a.row(i), self.a.row(i)).sqrt();
-            (self.mu[i].abs() * (d as f64).sqrt() + w * a * all_b + w * self.rows.norms2[i].sqrt()).powi(2)
+            (self.mu[i].abs() * (n as f64).sqrt() + w * a * all_b + w * self.rows.norms2[i].sqrt()).powi(2)
         });
         rows.sqrt() / self.lambda
     }
 
     /// What every block of W may be wrong by.
     pub fn rounding(&self) -> f64 {
-        (self.rows.states() + self.a.cols() + 64) as f64 * f64::EPSILON * self.size()
+        (self.rows.side() + self.a.cols() + 64) as f64 * f64::EPSILON * self.size()
     }
 
     /// `W x`.
     fn times(&self, x: &Mat) -> Mat {
         let (px, total) = (self.rows.times(x), column_sums(x, None));
         let ax = product(self.a, &cross(self.b, x, None));
-        by_rows(x.rows(), x.cols(), |i, out| {
+        by_rows(self.rows.rows(), x.cols(), |i, out| {
             for k in 0..out.len() {
                 out[k] = (self.mu[i] * total[k] - self.xi[i] * self.xi[i] * (ax[(i, k)] - px[(i, k)])) / self.lambda;
             }
@@ -94,7 +94,7 @@ impl Point<'_> {
         });
         let (py, total) = (self.rows.transposed_times(&weighted), column_sums(y, Some(self.mu)));
         let by = product(self.b, &cross(self.a, &weighted, None));
-        by_rows(y.rows(), y.cols(), |j, out| {
+        by_rows(self.rows.cols(), y.cols(), |j, out| {
             for k in 0..out.len() {
                 out[k] = (total[k] - by[(j, k)] + py[(j, k)]) / self.lambda;
             }
@@ -103,8 +103,7 @@ impl Point<'_> {
 
     /// All of W.
     pub fn dense(&self) -> Mat {
-        let d = self.rows.states();
-        by_rows(d, d, |i, row| {
+        by_rows(self.rows.rows(), self.rows.cols(), |i, row| {
             for (j, w) in row.iter_mut().enumerate() {
                 *w = -dot(self.a.row(i), self.b.row(j));
             }
@@ -115,10 +114,10 @@ impl Point<'_> {
 
     /// `-lambda W = -Xi^2 P + F H^T`: the factors F and H.
     fn factors_of_m(&self) -> (Mat, Mat) {
-        let d = self.rows.states();
-        let minus_mu = Mat::from_fn(d, 1, |i, _| -self.mu[i]);
-        let ones = Mat::from_fn(d, 1, |_, _| 1.0);
-        let weighted = Mat::from_fn(d, self.a.cols(), |i, k| self.xi[i] * self.xi[i] * self.a[(i, k)]);
+        let (m, n) = (self.rows.rows(), self.rows.cols());
+        let minus_mu = Mat::from_fn(m, 1, |i, _| -self.mu[i]);
+        let ones = Mat::from_fn(n, 1, |_, _| 1.0);
+        let weighted = Mat::from_fn(m, self.a.cols(), |i, k| self.xi[i] * self.xi[i] * self.a[(i, k)]);
         (beside(&[&minus_mu, &weighted]), beside(&[&ones, self.b]))
     }
 
@@ -142,28 +141,28 @@ pub struct Ray {
 impl Ray {
     /// M given as `-Xi^2 P + F H^T`.
     fn low_rank(rows: &Rows, xi: &[f64], f: &Mat, h: &Mat) -> Ray {
-        let d = rows.states();
-        let mean: Vec<f64> = column_sums(h, None).iter().map(|s| s / d as f64).collect();
-        let centred = by_rows(d, h.cols(), |j, out| (0..out.len()).for_each(|k| out[k] = h[(j, k)] - mean[k]));
+        let (m, n) = (rows.rows(), rows.cols());
+        let mean: Vec<f64> = column_sums(h, None).iter().map(|s| s / n as f64).collect();
+        let centred = by_rows(n, h.cols(), |j, out| (0..out.len()).for_each(|k| out[k] = h[(j, k)] - mean[k]));
         let (ph, gram) = (rows.times(&centred), cross(&centred, &centred, None));
         let fg = product(f, &gram);
-        let spread = |i: usize| rows.norms2[i] - rows.sums[i] * rows.sums[i] / d as f64;
+        let spread = |i: usize| rows.norms2[i] - rows.sums[i] * rows.sums[i] / n as f64;
         Ray {
-            size: sum(d, |i| {
+            size: sum(m, |i| {
                 let w = xi[i] * xi[i];
                 let inner = dot(f.row(i), fg.row(i)).max(0.0);
                 w * rows.norms2[i] + dot(f.row(i), &mean).abs() + if w > 0.0 { inner / w } else { 0.0 }
             }),
-            constant: sum(d, |i| 0.5 * (xi[i] * (1.0 - rows.sums[i])).powi(2) / d as f64),
-            linear: sum(d, |i| {
+            constant: sum(m, |i| 0.5 * (xi[i] * (1.0 - rows.sums[i])).powi(2) / n as f64),
+            linear: sum(m, |i| {
                 let w = xi[i] * xi[i];
                 if w == 0.0 {
                     return 0.0;
                 }
-                let row_mean = dot(f.row(i), &mean) - w * rows.sums[i] / d as f64;
+                let row_mean = dot(f.row(i), &mean) - w * rows.sums[i] / n as f64;
                 row_mean - w * spread(i) + dot(f.row(i), ph.row(i))
             }),
-            quadratic: sum(d, |i| {
+            quadratic: sum(m, |i| {
                 let w = xi[i] * xi[i];
                 if w == 0.0 {
                     return 0.0;
@@ -216,7 +215,7 @@ impl Bound {
 pub(super) fn best_bound(points: &[Point], seed: u64) -> Bound {
     let mut best = Bound::TRIVIAL;
     let Some(own) = points.first() else { return best };
-    let d = own.rows.states();
+    let d = own.rows.side();
     if d <= DENSE_STATES {
         let steps = if points.len() == 1 && d <= ASCENT_STATES { ASCENT_STEPS } else { 0 };
         for point in points {

@@ -11,7 +11,7 @@ use crate::linalg::Mat;
 /// `max u^T W v` over nonnegative unit vectors, by alternating ascent from many starts. Each is a local search: the result
 /// is a LOWER bound of the maximum, so GE may be too small and relDG is no proof.
 pub(in crate::verify) fn polar(point: &Point, singular: Option<&Mat>, seed: u64) -> f64 {
-    let d = point.rows.states();
+    let d = point.rows.cols();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let uniform = Mat::from_fn(d, 1, |_, _| 1.0);
     let random = Mat::from_fn(d, 20, |_, _| {
@@ -25,7 +25,7 @@ pub(in crate::verify) fn polar(point: &Point, singular: Option<&Mat>, seed: u64)
     }
     positive_unit_columns(&mut v);
     // All starts for a while, then the best few to the end; with fewer digits where a product is dear.
-    let (first, few, last, settle) = if d <= 20_000 { (10, 6, 300, 1e-14) } else { (4, 3, 60, 1e-9) };
+    let (first, few, last, settle) = if point.rows.side() <= 20_000 { (10, 6, 300, 1e-14) } else { (4, 3, 60, 1e-9) };
     let mut values = vec![0.0; v.cols()];
     for _ in 0..first {
         values = ascend(point, &mut v);
@@ -73,7 +73,7 @@ fn positive_unit_columns(m: &mut Mat) -> Vec<f64> {
 
 /// Where no start climbed above zero: the largest entry of W, which is the maximum if W has no positive entry.
 fn largest_entry(point: &Point) -> f64 {
-    if point.rows.states() > DENSE_STATES {
+    if point.rows.side() > DENSE_STATES {
         return 0.0;
     }
     point.dense().as_slice().iter().copied().fold(f64::NEG_INFINITY, f64::max)

@@ -36,7 +36,7 @@ pub(super) fn dense_bound(point: &Point, steps: usize) -> Bound {
     }
     // The norm of what is handed out is measured anew, with room for the rounding of the decomposition.
     let Some(norm) = singular_values(&best).map(|s| s.first().copied().unwrap_or(0.0)) else { return Bound::TRIVIAL };
-    let norm = norm * (1.0 + 4.0 * f64::EPSILON * w.rows() as f64) + point.rounding();
+    let norm = norm * (1.0 + 4.0 * f64::EPSILON * point.rows.side() as f64) + point.rounding();
     Bound::at(best_value, BoundProof::Dense, norm)
 }
 
@@ -45,7 +45,7 @@ pub(super) fn given_dense_bound(point: &Point) -> Option<Bound> {
     let (left, right) = point.clip_factors()?;
     let w = clipped(&point.dense(), &left, &right);
     let largest = singular_values(&w)?.first().copied().unwrap_or(0.0);
-    let norm = largest * (1.0 + 4.0 * f64::EPSILON * w.rows() as f64) + point.rounding();
+    let norm = largest * (1.0 + 4.0 * f64::EPSILON * point.rows.side() as f64) + point.rounding();
     Some(Bound::at(value::low_rank(point, &left, &right), BoundProof::Dense, norm))
 }
 
@@ -54,9 +54,9 @@ pub(super) fn given_dense_bound(point: &Point) -> Option<Bound> {
 pub(super) fn cholesky_bound(point: &Point) -> Option<Bound> {
     let (left, right) = point.clip_factors()?;
     let w = clipped(&point.dense(), &left, &right);
-    let d = w.rows();
+    let d = point.rows.side();
     let square = gram(&w)?;
-    let trace: f64 = (0..d).map(|i| square[(i, i)]).sum();
+    let trace: f64 = (0..square.rows()).map(|i| square[(i, i)]).sum();
     let share = (d as f64 + 2.0) * f64::EPSILON;
     for excess in [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0] {
         let rho2 = f64::powi(1.0 + excess, 2);
@@ -83,19 +83,19 @@ fn clipped(w: &Mat, left: &Mat, right: &Mat) -> Mat {
     by_rows(w.rows(), w.cols(), |i, out| (0..out.len()).for_each(|j| out[j] = w[(i, j)] - dot(left.row(i), right.row(j))))
 }
 
-/// `W + step * dD/dW`, where `dD/dW = lambda (P + Xi^-2 M_c + c 1^T / d)` is lambda times the X that attains g*.
+/// `W + step * dD/dW`, where `dD/dW = lambda (P + Xi^-2 M_c + c 1^T / n)` is lambda times the X that attains g*.
 fn ascent_step(rows: &Rows, xi: &[f64], lambda: f64, w: &Mat, step: f64) -> Mat {
-    let d = rows.states();
-    by_rows(d, d, |i, out| {
+    let n = rows.cols();
+    by_rows(rows.rows(), n, |i, out| {
         if xi[i] == 0.0 {
             return;
         }
-        let mean = w.row(i).iter().sum::<f64>() / d as f64;
-        for j in 0..d {
-            out[j] = -lambda * (w[(i, j)] - mean) / (xi[i] * xi[i]) + (1.0 - rows.sums[i]) / d as f64;
+        let mean = w.row(i).iter().sum::<f64>() / n as f64;
+        for j in 0..n {
+            out[j] = -lambda * (w[(i, j)] - mean) / (xi[i] * xi[i]) + (1.0 - rows.sums[i]) / n as f64;
         }
         rows.each(i, |j, p| out[j] += p);
-        for j in 0..d {
+        for j in 0..n {
             out[j] = w[(i, j)] + step * lambda * out[j];
         }
     })

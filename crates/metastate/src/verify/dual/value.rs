@@ -20,12 +20,11 @@ pub(super) struct Worth {
 
 /// The value at `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L R^T`, L and R given (excess in L), rounded down.
 pub(super) fn low_rank(point: &Point, left: &Mat, right: &Mat) -> Worth {
-    let d = point.rows.states();
-    let parts: Vec<(f64, f64)> = if d <= POSITIVE_STATES {
+    let parts: Vec<(f64, f64)> = if point.rows.side() <= POSITIVE_STATES {
         use rayon::prelude::*;
         let length_b = dot(point.b.as_slice(), point.b.as_slice()).sqrt();
         let length_r = dot(right.as_slice(), right.as_slice()).sqrt();
-        (0..d)
+        (0..point.rows.rows())
             .into_par_iter()
             .map(|i| {
                 let w = point.xi[i] * point.xi[i];
@@ -33,7 +32,8 @@ pub(super) fn low_rank(point: &Point, left: &Mat, right: &Mat) -> Worth {
                     return (0.0, 0.0);
                 }
                 let scale = point.lambda / w;
-                let t: Vec<f64> = (0..d).map(|j| dot(point.a.row(i), point.b.row(j)) + scale * dot(left.row(i), right.row(j))).collect();
+                let t: Vec<f64> =
+                    (0..point.rows.cols()).map(|j| dot(point.a.row(i), point.b.row(j)) + scale * dot(left.row(i), right.row(j))).collect();
                 let size = dot(point.a.row(i), point.a.row(i)).sqrt() * length_b + scale * dot(left.row(i), left.row(i)).sqrt() * length_r;
                 share(&t, w, point.mu[i], size)
             })
@@ -47,8 +47,7 @@ pub(super) fn low_rank(point: &Point, left: &Mat, right: &Mat) -> Worth {
 /// The value at a W that is given entry by entry.
 pub(super) fn dense(rows: &Rows, xi: &[f64], lambda: f64, w: &Mat) -> Worth {
     use rayon::prelude::*;
-    let d = rows.states();
-    let parts: Vec<(f64, f64)> = (0..d)
+    let parts: Vec<(f64, f64)> = (0..rows.rows())
         .into_par_iter()
         .map(|i| {
             let weight = xi[i] * xi[i];
@@ -91,7 +90,7 @@ pub(in crate::verify) fn level(t: &[f64]) -> f64 {
 
 /// The same for all rows at once without the positive part.
 fn without_sign(point: &Point, left: &Mat, right: &Mat) -> Vec<(f64, f64)> {
-    let d = point.rows.states() as f64;
+    let d = point.rows.cols() as f64;
     let (bb, br, rr) = (cross(point.b, point.b, None), cross(point.b, right, None), cross(right, right, None));
     let (sum_b, sum_r) = (column_sums(point.b, None), column_sums(right, None));
     let (abb, abr, lrr) = (product(point.a, &bb), product(point.a, &br), product(left, &rr));
@@ -111,7 +110,7 @@ fn without_sign(point: &Point, left: &Mat, right: &Mat) -> Vec<(f64, f64)> {
         let inexact = dot(a, a).sqrt() * length_b + scale * dot(l, l).sqrt() * length_r + tau.abs() * d.sqrt();
         (nu - 0.5 * w * square, nu.abs() + point.mu[i].abs() + w * inexact * inexact)
     };
-    (0..point.rows.states()).map(one).collect()
+    (0..point.rows.rows()).map(one).collect()
 }
 
 /// All rows and `1/2 ||Xi P||^2`, less what rounding may have added.
@@ -119,6 +118,6 @@ fn total(rows: &Rows, xi: &[f64], parts: &[(f64, f64)], columns: usize) -> Worth
     let half = 0.5 * rows.norm2(xi);
     let value = half + sum(parts.len(), |i| parts[i].0);
     let size = half + sum(parts.len(), |i| parts[i].1);
-    let rounding = (2 * rows.states() + columns + 64) as f64 * f64::EPSILON * size;
+    let rounding = (2 * rows.side() + columns + 64) as f64 * f64::EPSILON * size;
     Worth { value: value - rounding, rounding }
 }

@@ -121,7 +121,7 @@ pub fn numbered_best(u: &Mat, xi: &[f64], zone: &[usize], slack: f64) -> bool {
 
 /// Transitions from zone to zone as shares of all: every row of P times the departures of its state.
 pub fn zone_flows(p: &dyn Operator, departures: &[f64], zone: &[usize], count: usize) -> Mat {
-    let d = p.states();
+    let d = p.rows();
     let mut flows = Mat::zeros(count, count);
     let mut row = vec![0.0; count];
     for i in 0..d {

@@ -33,12 +33,13 @@ const WHOLE_ROWS: usize = 3000;
 
 /// A model, given by its entries, against the held-out data.
 fn score(fold: Fold, smoothing: f64, entry: impl Fn(usize, usize, &[f64]) -> f64) -> FoldScore {
-    let d = fold.training.rows();
+    let (m, n) = (fold.training.rows(), fold.training.cols());
+    let whole = m.max(n) <= WHOLE_ROWS;
     let law = marginal(fold.training);
     let total: f64 = fold.held_out.values().iter().sum();
-    let (mut log, mut error, mut norm) = (0.0, if d > WHOLE_ROWS { f64::NAN } else { 0.0 }, 0.0);
-    let mut seen = vec![0.0; d];
-    for i in 0..d {
+    let (mut log, mut error, mut norm) = (0.0, if whole { 0.0 } else { f64::NAN }, 0.0);
+    let mut seen = vec![0.0; n];
+    for i in 0..m {
         let (columns, values) = fold.held_out.row(i);
         let departures: f64 = values.iter().sum();
         if departures <= 0.0 {
@@ -48,7 +49,7 @@ fn score(fold: Fold, smoothing: f64, entry: impl Fn(usize, usize, &[f64]) -> f64
             let j = j as usize;
             log += n * ((1.0 - smoothing) * entry(i, j, &law) + smoothing * law[j]).ln();
         }
-        if d <= WHOLE_ROWS {
+        if whole {
             seen.fill(0.0);
             columns.iter().zip(values).for_each(|(&j, n)| seen[j as usize] += n / departures);
             let weight = (departures / total) * (departures / total);

@@ -30,18 +30,18 @@ const ENTRIES: usize = 3000;
 
 /// `1/2 ||Xi (P - U V^T)||_F^2`: every entry formed, or where there are too many by `||p||^2 - 2 p.x + u^T (V^T V) u` row by row.
 pub fn fidelity(p: &dyn Operator, weights: &[f64], u: &Mat, v: &Mat) -> f64 {
-    let (d, s) = (p.states(), u.cols());
-    let mut row = vec![0.0; d];
+    let (n, s) = (p.cols(), u.cols());
+    let mut row = vec![0.0; n];
     let mut sum = 0.0;
-    let gram = Mat::from_fn(s, s, |a, b| (0..d).map(|j| v[(j, a)] * v[(j, b)]).sum());
+    let gram = Mat::from_fn(s, s, |a, b| (0..n).map(|j| v[(j, a)] * v[(j, b)]).sum());
     for (i, w) in weights.iter().enumerate() {
-        if d <= ENTRIES {
+        if weights.len().max(n) <= ENTRIES {
             row.fill(0.0);
-            p.row(i).for_each(d, |j, x| row[j] += x);
-            sum += w * w * (0..d).map(|j| (row[j] - dot(u.row(i), v.row(j))).powi(2)).sum::<f64>();
+            p.row(i).for_each(n, |j, x| row[j] += x);
+            sum += w * w * (0..n).map(|j| (row[j] - dot(u.row(i), v.row(j))).powi(2)).sum::<f64>();
         } else {
             let (mut squares, mut cross) = (0.0, 0.0);
-            p.row(i).for_each(d, |j, x| {
+            p.row(i).for_each(n, |j, x| {
                 squares += x * x;
                 cross += x * dot(u.row(i), v.row(j));
             });
@@ -81,10 +81,13 @@ pub fn shares(counts: &Csr, u: &Mat) -> Vec<f64> {
     mass.iter().map(|m| m / sum).collect()
 }
 
-/// `sum_i ln u_ik + d sum_j m_j ln v_jk` for each k: what the prior adds to the log-likelihood is c times their mean by `a_k`.
+/// `sum_i ln u_ik + d sum_j m_j ln v_jk` for each k, d the number of rows: what the prior adds to the log-likelihood is c times their mean by `a_k`.
 fn prior_terms(u: &Mat, v: &Mat, marginal: &[f64]) -> Vec<f64> {
     let d = u.rows() as f64;
-    let term = |k: usize| (0..u.rows()).map(|i| u[(i, k)].ln() + d * marginal[i] * v[(i, k)].ln()).sum();
+    let term = |k: usize| {
+        let (of_u, of_v) = (|i: usize| u[(i, k)].ln(), |j: usize| d * marginal[j] * v[(j, k)].ln());
+        (0..u.rows()).map(of_u).sum::<f64>() + (0..v.rows()).map(of_v).sum::<f64>()
+    };
     (0..u.cols()).map(term).collect()
 }
 
@@ -180,7 +183,7 @@ pub fn anchored(counts: &Csr, rank: usize) -> (Mat, Mat) {
     for k in 0..rank {
         let key = |i: usize| if k == 0 { departures[i] } else { far[i] * departures[i] };
         let next = (1..d).fold(0, |best, i| if key(i) > key(best) { i } else { best });
-        let mut new = vec![0.0; d];
+        let mut new = vec![0.0; counts.cols()];
         counts.row(next).0.iter().zip(counts.row(next).1).for_each(|(&j, n)| new[j as usize] = share(next, *n));
         let length: f64 = dot(&new, &new);
         for (i, f) in far.iter_mut().enumerate() {
@@ -191,7 +194,7 @@ pub fn anchored(counts: &Csr, rank: usize) -> (Mat, Mat) {
         let left = 1.0 - new.iter().sum::<f64>();
         laws.push(new.iter().zip(&law).map(|(x, m)| x + left * m).collect());
     }
-    (Mat::from_fn(d, rank, |_, _| 1.0 / rank as f64), Mat::from_fn(d, rank, |j, k| laws[k][j]))
+    (Mat::from_fn(d, rank, |_, _| 1.0 / rank as f64), Mat::from_fn(counts.cols(), rank, |j, k| laws[k][j]))
 }
 
 /// One column fewer: the two whose union loses least likelihood are put together. What the union of columns k and l loses is, to first

@@ -24,15 +24,15 @@ fn largest(gram: &Mat) -> f64 {
 
 /// U and V after so many steps on each, none of which raises `1/2 ||Xi (P - U V^T)||^2`.
 pub fn descend(p: &dyn Operator, weights: &[f64], u: &Mat, v: &Mat, steps: usize) -> (Mat, Mat) {
-    let (d, s) = (u.rows(), u.cols());
+    let (m, n, s) = (u.rows(), v.rows(), u.cols());
     let (mut u, mut v) = (u.clone(), v.clone());
     for _ in 0..steps {
         // Row i of the gradient is xi_i^2 (u_i V^T V - p_i V): with a step of 1 / (xi_i^2 ||V^T V||) the weight drops out.
-        let gram = Mat::from_fn(s, s, |a, b| (0..d).map(|j| v[(j, a)] * v[(j, b)]).sum());
+        let gram = Mat::from_fn(s, s, |a, b| (0..n).map(|j| v[(j, a)] * v[(j, b)]).sum());
         let step = 1.0 / largest(&gram);
-        for i in 0..d {
+        for i in 0..m {
             let mut aim = vec![0.0; s];
-            p.row(i).for_each(d, |j, x| (0..s).for_each(|k| aim[k] += x * v[(j, k)]));
+            p.row(i).for_each(n, |j, x| (0..s).for_each(|k| aim[k] += x * v[(j, k)]));
             let row = u.row(i).to_vec();
             let mut next: Vec<f64> =
                 (0..s).map(|k| row[k] - step * ((0..s).map(|l| row[l] * gram[(l, k)]).sum::<f64>() - aim[k])).collect();
@@ -40,19 +40,19 @@ pub fn descend(p: &dyn Operator, weights: &[f64], u: &Mat, v: &Mat, steps: usize
             u.row_mut(i).copy_from_slice(&next);
         }
         // V (U^T Xi^2 U) - P^T Xi^2 U.
-        let gram = Mat::from_fn(s, s, |a, b| (0..d).map(|i| weights[i] * weights[i] * u[(i, a)] * u[(i, b)]).sum());
+        let gram = Mat::from_fn(s, s, |a, b| (0..m).map(|i| weights[i] * weights[i] * u[(i, a)] * u[(i, b)]).sum());
         let step = 1.0 / largest(&gram);
-        let mut aim = Mat::zeros(d, s);
-        for i in 0..d {
+        let mut aim = Mat::zeros(n, s);
+        for i in 0..m {
             let w = weights[i] * weights[i];
-            p.row(i).for_each(d, |j, x| (0..s).for_each(|k| aim[(j, k)] += w * x * u[(i, k)]));
+            p.row(i).for_each(n, |j, x| (0..s).for_each(|k| aim[(j, k)] += w * x * u[(i, k)]));
         }
         let before = v.clone();
         for k in 0..s {
             let moved = |j: usize| before[(j, k)] - step * ((0..s).map(|l| before[(j, l)] * gram[(l, k)]).sum::<f64>() - aim[(j, k)]);
-            let mut column: Vec<f64> = (0..d).map(moved).collect();
+            let mut column: Vec<f64> = (0..n).map(moved).collect();
             onto_simplex(&mut column);
-            (0..d).for_each(|j| v[(j, k)] = column[j]);
+            (0..n).for_each(|j| v[(j, k)] = column[j]);
         }
     }
     (u, v)
@@ -72,7 +72,7 @@ mod tests {
         // A matrix of rank two, and a start beside it.
         let law = |j: usize, k: usize| if (j < 3) == (k == 0) { 0.3 } else { 0.1 / 3.0 };
         let p = Mat::from_fn(6, 6, |i, j| law(j, usize::from(i % 2 == 0)));
-        let p = DenseOperator::new(p).unwrap();
+        let p = DenseOperator::new(p);
         let u = Mat::from_fn(6, 2, |i, k| if (i % 2 == 0) == (k == 1) { 0.6 } else { 0.4 });
         let v = Mat::from_fn(6, 2, |j, k| if (j < 3) == (k == 0) { 0.2 } else { 0.4 / 3.0 });
         let weights = [1.0 / 6.0; 6];
