@@ -134,10 +134,7 @@ pub fn count_sql(py: Python<'_>, values: &Bound<'_, PyDict>, table: &str, dialec
         let mut given = given.clone();
         given.give("dialect", dialect.into()).map_err(|e| refused(&e))?;
         given.give("print_sql", true.into()).map_err(|e| refused(&e))?;
-        let command = CountCommand {
-            input: given.checked().map_err(|e| refused(&e))?,
-            count: given.checked().map_err(|e| refused(&e))?,
-        };
+        let command = CountCommand { input: given.checked().map_err(|e| refused(&e))?, count: given.checked().map_err(|e| refused(&e))? };
         Ok(metastate_tasks::count::query(&command, Answer::WithLedger)?.sql)
     };
     query().map_err(|e| to_python(py, &e))

@@ -33,7 +33,8 @@ impl<'c> Counted<'c> {
     }
 
     pub fn read(mut self, batches: &[RecordBatch]) -> Result<CountedStates> {
-        let (mut sums, mut rows) = (PairBatch { pairs: Vec::new(), weights: Some(Vec::new()) }, PairBatch { pairs: Vec::new(), weights: Some(Vec::new()) });
+        let (mut sums, mut rows) =
+            (PairBatch { pairs: Vec::new(), weights: Some(Vec::new()) }, PairBatch { pairs: Vec::new(), weights: Some(Vec::new()) });
         for batch in batches {
             self.take(batch, &mut sums, &mut rows)?;
         }
@@ -57,7 +58,9 @@ impl<'c> Counted<'c> {
         let mut counted = pairs.into_counts(self.settings, NAME)?;
         if self.as_ == As::Trajectories {
             counted = counted.with_lag(self.settings.lag, self.settings.count)?;
-            counted.hints.push("the trajectories were counted elsewhere, so transitions are held out one by one and not in blocks of frames".to_owned());
+            counted.hints.push(
+                "the trajectories were counted elsewhere, so transitions are held out one by one and not in blocks of frames".to_owned(),
+            );
         } else if self.settings.from_lon.is_some() {
             counted.find_centres(self.settings.cell);
         }

@@ -35,7 +35,11 @@ impl Table {
             };
             match (kind, dialect) {
                 (Kind::Parquet | Kind::Csv, Dialect::Postgres | Dialect::BigQuery) => {
-                    return refuse(format!("a query of {} reads tables, and this is a file", dialect.name()), input, "name the table that holds its rows");
+                    return refuse(
+                        format!("a query of {} reads tables, and this is a file", dialect.name()),
+                        input,
+                        "name the table that holds its rows",
+                    );
                 }
                 (Kind::Csv, Dialect::Spark) => {
                     let remedy = "make a view of it first, CREATE TEMPORARY VIEW trips USING csv OPTIONS (path '...', header 'true'), and name the view";

@@ -50,7 +50,11 @@ pub(super) fn write(
     if plan.weight.is_some() {
         let fail = dialect.fail("a count or weight must be a finite number, zero or more", "weight", dialect.text_type());
         reasons.push("WHEN weight IS NULL THEN 'weight-missing'".to_owned());
-        reasons.push(format!("WHEN {} OR NOT (weight >= 0 AND weight <= {}) THEN {fail}", dialect.is_nan("weight"), dialect.number(LARGEST)));
+        reasons.push(format!(
+            "WHEN {} OR NOT (weight >= 0 AND weight <= {}) THEN {fail}",
+            dialect.is_nan("weight"),
+            dialect.number(LARGEST)
+        ));
         reasons.push("WHEN weight = 0 THEN 'weight-zero'".to_owned());
     }
     let (keys, names): (Vec<(String, &str)>, [String; 2]) = match &plan.ends {
@@ -61,9 +65,8 @@ pub(super) fn write(
         PlanEnds::Points(_, grid) => {
             let points = ["from_lon", "from_lat", "to_lon", "to_lat"];
             let all = |low: [f64; 2], high: [f64; 2]| {
-                let side = |k: usize| {
-                    format!("{0} >= {1} AND {0} <= {2}", points[k], dialect.number(low[k % 2]), dialect.number(high[k % 2]))
-                };
+                let side =
+                    |k: usize| format!("{0} >= {1} AND {0} <= {2}", points[k], dialect.number(low[k % 2]), dialect.number(high[k % 2]));
                 (0..4).map(side).collect::<Vec<_>>().join(" AND ")
             };
             let earth = all([-180.0, -90.0], [180.0, 90.0]);
@@ -89,11 +92,17 @@ pub(super) fn write(
     let keys: Vec<String> = keys.iter().map(|(key, name)| format!("CASE WHEN left_out IS NULL THEN {key} END AS {name}")).collect();
     match answer {
         Answer::Triplets => {
-            query.step("ms_kept_rows", format!("SELECT {}{}\n  FROM ms_rows_told WHERE left_out IS NULL", keys.join(", "), weight_too(&plan)));
+            query.step(
+                "ms_kept_rows",
+                format!("SELECT {}{}\n  FROM ms_rows_told WHERE left_out IS NULL", keys.join(", "), weight_too(&plan)),
+            );
             query.step("ms_pairs", format!("SELECT {key_names}, {} AS {count}\n  FROM ms_kept_rows GROUP BY {key_names}", summed(number)));
             query.step("ms_named", format!("SELECT {} AS {from}, {} AS {to}, {count}\n  FROM ms_pairs", names[0], names[1]));
             if labels {
-                query.step("ms_whole", format!("SELECT {from}, {to}, {count}\n  FROM ms_named WHERE {from} IS NOT NULL AND {to} IS NOT NULL"));
+                query.step(
+                    "ms_whole",
+                    format!("SELECT {from}, {to}, {count}\n  FROM ms_named WHERE {from} IS NOT NULL AND {to} IS NOT NULL"),
+                );
             }
             Ok(query.finish(if labels { "ms_whole" } else { "ms_named" }, settings, answer))
         }
@@ -101,10 +110,16 @@ pub(super) fn write(
             query.step("ms_kept_rows", format!("SELECT {}, left_out{}\n  FROM ms_rows_told", keys.join(", "), weight_too(&plan)));
             query.step(
                 "ms_pairs",
-                format!("SELECT {key_names}, left_out, {} AS {count}, COUNT(*) AS ms_rows\n  FROM ms_kept_rows GROUP BY {key_names}, left_out", summed(number)),
+                format!(
+                    "SELECT {key_names}, left_out, {} AS {count}, COUNT(*) AS ms_rows\n  FROM ms_kept_rows GROUP BY {key_names}, left_out",
+                    summed(number)
+                ),
             );
             let named = |name: &str| format!("CASE WHEN left_out IS NULL THEN {name} END");
-            query.step("ms_named", format!("SELECT {} AS {from}, {} AS {to}, {count}, ms_rows, left_out\n  FROM ms_pairs", named(&names[0]), named(&names[1])));
+            query.step(
+                "ms_named",
+                format!("SELECT {} AS {from}, {} AS {to}, {count}, ms_rows, left_out\n  FROM ms_pairs", named(&names[0]), named(&names[1])),
+            );
             // A label that is an empty text, or NaN, is known only by its name.
             query.step(
                 "ms_told",

@@ -76,7 +76,12 @@ pub(super) fn write(inputs: &[String], settings: &InputSettings, dialect: Dialec
                 "ms_moves",
                 format!("SELECT state AS {from}, LEAD(state, {lag}) {in_piece} AS {to}{place}\n  FROM ms_pieces WHERE left_out IS NULL"),
             );
-            query.step("ms_pairs", format!("SELECT {from}, {to}, {number} AS {count}\n  FROM ms_moves WHERE {to} IS NOT NULL{on_stride} GROUP BY {from}, {to}"));
+            query.step(
+                "ms_pairs",
+                format!(
+                    "SELECT {from}, {to}, {number} AS {count}\n  FROM ms_moves WHERE {to} IS NOT NULL{on_stride} GROUP BY {from}, {to}"
+                ),
+            );
         }
         Answer::WithLedger => {
             // The last frame of a piece that is too short tells its length; frames that lead nowhere are frames all the same.
@@ -120,9 +125,13 @@ fn moment(table: &Table, time: &str) -> (String, String) {
     if table.texts {
         // Only DuckDB reads CSV files here.
         let text = format!("NULLIF(TRIM({column}), '')");
-        let read = format!("COALESCE(TRY_CAST({text} AS DOUBLE), CAST(epoch_us(TRY_CAST({text} AS TIMESTAMP)) AS DOUBLE), {})", fail(&column, "DOUBLE"));
+        let read = format!(
+            "COALESCE(TRY_CAST({text} AS DOUBLE), CAST(epoch_us(TRY_CAST({text} AS TIMESTAMP)) AS DOUBLE), {})",
+            fail(&column, "DOUBLE")
+        );
         return (format!("CASE WHEN {text} IS NOT NULL THEN {read} END"), String::new());
     }
-    let guard = dialect.is_text("moment").map_or_else(String::new, |text| format!("WHEN {text} THEN {} ", fail("moment", dialect.text_type())));
+    let guard =
+        dialect.is_text("moment").map_or_else(String::new, |text| format!("WHEN {text} THEN {} ", fail("moment", dialect.text_type())));
     (column, guard)
 }
