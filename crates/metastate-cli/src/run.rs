@@ -111,8 +111,14 @@ pub fn run(given: &Given) -> Result<ExitCode> {
             session.tell(&made, || made.describe())?;
         }
         "count" => {
-            let counted = count::run(&CountCommand { input: given.checked()?, count: given.checked()? }, reporter, stopper)?;
-            session.tell(&counted, || counted.describe())?;
+            let command = CountCommand { input: given.checked()?, count: given.checked()? };
+            if command.count.print_sql {
+                let query = count::query(&command, count::Answer::Triplets)?;
+                if session.common.json { print_json(&query)? } else { print_bytes(query.sql.as_bytes())? }
+            } else {
+                let counted = count::run(&command, reporter, stopper)?;
+                session.tell(&counted, || counted.describe())?;
+            }
         }
         "forecast" => {
             let asked: metastate_options::ForecastArgs = given.checked()?;

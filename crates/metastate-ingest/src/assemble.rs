@@ -171,7 +171,7 @@ pub(crate) fn nothing_left(ledger: &Ledger, rows: u64, noun: &str, file: &str) -
         .remedy("loosen the filter that took most, or check the columns")
 }
 
-fn check_shares(settings: &InputSettings) -> Result<()> {
+pub(crate) fn check_shares(settings: &InputSettings) -> Result<()> {
     let refuse = |option: &str, value: f64| {
         Err(IngestError::new(Code::Option, format!("{option} must lie within 0 and 1"))
             .value(value.to_string())

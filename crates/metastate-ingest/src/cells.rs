@@ -140,6 +140,16 @@ impl Grid {
         }
     }
 
+    /// The side of squares, and the digits after the point in their labels; none for hexagons.
+    pub fn squares(&self) -> Option<(f64, usize)> {
+        if let GridKind::Squares { side, decimals } = self.kind { Some((side, decimals)) } else { None }
+    }
+
+    /// Only trips inside of it are counted.
+    pub fn bbox(&self) -> Option<BoundingBox> {
+        self.bbox
+    }
+
     /// Longitude and latitude of the centre.
     pub fn centre(&self, key: i64) -> (f64, f64) {
         match self.kind {

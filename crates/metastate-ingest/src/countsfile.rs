@@ -199,16 +199,24 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
     pairs.kept = footers.iter().map(|f| f.kept).sum();
     let mode = if first.strided { CountMode::Strided } else { CountMode::Sliding };
     let mut counted = pairs.into_counts(settings, &sources[0].name)?.with_lag(first.lag, mode)?;
-    if let Some(cell) = first.cell.filter(|c| *c > 0.0) {
-        counted.coordinates = counted.counts.index().labels().map(|l| centre(&l, cell)).collect();
-        counted.cell = counted.coordinates.as_ref().map(|_| CellSize::Degrees(cell));
-    }
-    if let Some(level) = first.h3 {
-        let centre = |label: Label| u64::from_str_radix(&label.to_string(), 16).ok().and_then(hexagon_centre);
-        counted.coordinates = counted.counts.index().labels().map(centre).collect();
-        counted.cell = counted.coordinates.as_ref().map(|_| CellSize::H3(level));
+    let squares = first.cell.filter(|c| *c > 0.0).map(CellSize::Degrees);
+    if let Some(cell) = first.h3.map(CellSize::H3).or(squares) {
+        counted.find_centres(cell);
     }
     Ok(counted)
+}
+
+impl CountedStates {
+    /// Where the states lie, from labels that print the corners of squares or the indices of hexagons.
+    pub(crate) fn find_centres(&mut self, cell: CellSize) {
+        let of_hexagon = |label: Label| u64::from_str_radix(&label.to_string(), 16).ok().and_then(hexagon_centre);
+        let labels = self.counts.index().labels();
+        self.coordinates = match cell {
+            CellSize::Degrees(side) => labels.map(|l| centre(&l, side)).collect(),
+            CellSize::H3(_) => labels.map(of_hexagon).collect(),
+        };
+        self.cell = self.coordinates.as_ref().map(|_| cell);
+    }
 }
 
 /// The centre of the cell whose lower left corner a label prints.

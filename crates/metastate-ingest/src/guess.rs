@@ -122,7 +122,15 @@ fn array(source: &Source, settings: &InputSettings) -> Result<Option<As>> {
 
 /// Options that the kind of input cannot use are refused: the user would think that they did something.
 pub(crate) fn check_options(as_: Option<As>, sources: &[Source], settings: &InputSettings) -> Result<()> {
-    let rows = sources.iter().all(|s| may_be_table(s.format));
+    check(as_, sources.iter().all(|s| may_be_table(s.format)), &sources[0].name, settings)
+}
+
+/// The same for rows of a table, wherever it is.
+pub(crate) fn check_options_of_rows(as_: As, name: &str, settings: &InputSettings) -> Result<()> {
+    check(Some(as_), true, name, settings)
+}
+
+fn check(as_: Option<As>, rows: bool, input: &str, settings: &InputSettings) -> Result<()> {
     let (trips, walks, counts, matrix) =
         (as_ == Some(As::Trips), as_ == Some(As::Trajectories), as_ == Some(As::Counts), as_.is_none() || as_ == Some(As::Matrix));
     let table_counts = counts && rows;
@@ -150,7 +158,7 @@ pub(crate) fn check_options(as_: Option<As>, sources: &[Source], settings: &Inpu
     match checks.iter().find(|(_, given, allowed)| *given && !allowed) {
         None => Ok(()),
         Some((option, ..)) => Err(IngestError::new(Code::Option, format!("{option} cannot be used with {name}"))
-            .file(&sources[0].name)
+            .file(input)
             .remedy("leave it out, or say with --as what the input is")),
     }
 }

@@ -38,6 +38,7 @@ mod progress;
 mod settings;
 pub mod side;
 mod source;
+pub mod sql;
 mod table;
 mod told;
 mod trajectories;

@@ -11,7 +11,7 @@ use crate::matrix::{self, Collector, Gathered};
 use crate::progress::ReadProgress;
 use crate::settings::{As, InputSettings};
 use crate::source::{Format, Source};
-use crate::{Data, Ingested, guess, read_data, told, trajectories};
+use crate::{Data, Ingested, guess, read_data, sql, told, trajectories};
 
 /// What errors call it.
 pub const NAME: &str = "data in memory";
@@ -90,6 +90,14 @@ pub fn from_batches(batches: Vec<RecordBatch>, settings: &InputSettings, progres
     guess::check_options(as_, &sources, settings)?;
     let (data, as_) = read_data(&sources, as_, settings, progress)?;
     ingested(data, as_, &sources, settings)
+}
+
+/// What a query of [`sql`] with [`WithLedger`](crate::sql::Answer::WithLedger) gave: columns `from, to, count, rows, left_out`.
+pub fn from_counted(batches: Vec<RecordBatch>, settings: &InputSettings) -> Result<Ingested> {
+    let as_ = sql::kind(settings)?;
+    let counted = sql::Counted::new(settings, as_).read(&batches)?;
+    let read_as = format!("counted where the data lie: {}", told::rows(as_, settings));
+    Ok(Ingested { hints: counted.hints.clone(), data: Data::Counts(counted), as_, read_as, inputs: Vec::new() })
 }
 
 fn ingested(data: Data, as_: As, sources: &[Source], settings: &InputSettings) -> Result<Ingested> {

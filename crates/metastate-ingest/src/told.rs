@@ -64,19 +64,32 @@ fn counts(settings: &InputSettings, lag: usize) -> String {
 
 fn trajectories(source: &Source, settings: &InputSettings) -> String {
     let how = match (&settings.state, source.format) {
-        (Some(state), _) => {
-            let which = settings.id.as_ref().map_or_else(|| "one a file".to_owned(), |id| format!("one for each {}", column(id)));
-            let order =
-                settings.time.as_ref().map_or_else(|| "in the order of the rows".to_owned(), |t| format!("sorted by {}", column(t)));
-            format!("{which}, a frame a row: the state is {}, {order}", column(state))
-        }
+        (Some(state), _) => frames(state, settings),
         (None, Format::Npy) => "whole numbers of states, one trajectory a row".to_owned(),
         (None, _) => "one a line, labels separated by blanks or commas".to_owned(),
     };
-    let lag = match (settings.lag, settings.count) {
+    format!("trajectories, {how}{}", at_lag(settings))
+}
+
+/// What the rows of a table are that was counted elsewhere.
+pub(crate) fn rows(as_: As, settings: &InputSettings) -> String {
+    match (as_, &settings.state) {
+        (As::Trips, _) => trips(settings),
+        (As::Trajectories, Some(state)) => format!("trajectories, {}{}", frames(state, settings), at_lag(settings)),
+        _ => counts(settings, settings.lag),
+    }
+}
+
+fn frames(state: &str, settings: &InputSettings) -> String {
+    let which = settings.id.as_ref().map_or_else(|| "one a file".to_owned(), |id| format!("one for each {}", column(id)));
+    let order = settings.time.as_ref().map_or_else(|| "in the order of the rows".to_owned(), |t| format!("sorted by {}", column(t)));
+    format!("{which}, a frame a row: the state is {}, {order}", column(state))
+}
+
+fn at_lag(settings: &InputSettings) -> String {
+    match (settings.lag, settings.count) {
         (1, _) => String::new(),
         (lag, CountMode::Sliding) => format!(", counted at a lag of {lag} frames"),
         (lag, CountMode::Strided) => format!(", counted at a lag of {lag} frames, every {lag}th pair"),
-    };
-    format!("trajectories, {how}{lag}")
+    }
 }

@@ -114,12 +114,18 @@ pub(crate) fn read_walks<'a>(
     finish(reading, settings, name)
 }
 
-fn begin(settings: &InputSettings) -> Result<Reading> {
+/// Refuses a lag of no frames.
+pub(crate) fn check_lag(settings: &InputSettings) -> Result<()> {
     if settings.lag == 0 || settings.lag > 1 << 31 {
         return Err(IngestError::new(Code::Option, "--lag must be at least 1 frame")
             .value(settings.lag.to_string())
             .remedy("give a whole number of frames"));
     }
+    Ok(())
+}
+
+fn begin(settings: &InputSettings) -> Result<Reading> {
+    check_lag(settings)?;
     let mut window = Window::new(settings.lag, settings.count, settings.memory_limit);
     window.recorded = settings.keep_frames.then(Vec::new);
     Ok(Reading { window, states: LabelSet::default(), frames: 0, hints: Vec::new() })

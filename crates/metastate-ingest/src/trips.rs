@@ -17,14 +17,14 @@ use crate::source::Source;
 use crate::table::{Batch, Tables};
 
 /// Which columns are read, and what for.
-struct Plan {
-    wanted: Vec<String>,
-    ends: PlanEnds,
-    weight: Option<usize>,
+pub(crate) struct Plan {
+    pub wanted: Vec<String>,
+    pub ends: PlanEnds,
+    pub weight: Option<usize>,
     filter: Option<(Filter, Vec<usize>)>,
 }
 
-enum PlanEnds {
+pub(crate) enum PlanEnds {
     Labels([usize; 2]),
     Points([usize; 4], Grid),
 }
@@ -46,7 +46,7 @@ pub(crate) fn plan_filter(settings: &InputSettings, wanted: &mut Vec<String>) ->
 }
 
 impl Plan {
-    fn new(settings: &InputSettings, defaults: Option<[&str; 3]>) -> Result<Self> {
+    pub fn new(settings: &InputSettings, defaults: Option<[&str; 3]>) -> Result<Self> {
         let mut wanted = Vec::new();
         let points = settings.coordinate_columns();
         let ends = if points.iter().any(|(_, c)| c.is_some()) {

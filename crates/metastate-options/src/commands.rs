@@ -156,7 +156,8 @@ The folder is that of `fit` at the lambda chosen, with path.csv beside it. An in
 
 const COUNT: &str = "Examples:
   metastate count january.parquet --from start --to end --out january-counts.parquet
-  metastate fit 'january-counts.parquet' 'february-counts.parquet' --lambda-ratio 0.5 --out out/both";
+  metastate fit 'january-counts.parquet' 'february-counts.parquet' --lambda-ratio 0.5 --out out/both
+  metastate count warehouse.trips --from start --to end --print-sql --dialect spark";
 
 const VERIFY: &str = "Example:
   metastate verify out/zones

@@ -150,6 +150,8 @@ enum Payload {
     Dense(Mat),
     Walks(Vec<OwnWalk>),
     Table(Vec<RecordBatch>),
+    /// What an engine gave for the query of [`options::count_sql`](crate::options::count_sql).
+    Counted(Vec<RecordBatch>),
 }
 
 /// Data from Python, ready to be read on any thread.
@@ -175,6 +177,7 @@ impl Input {
             "dense" => Payload::Dense(dense(&given.get_item(1)?)?),
             "walks" => Payload::Walks(given.get_item(1)?.try_iter()?.map(|w| walk(&w?)).collect::<PyResult<_>>()?),
             "arrow" => Payload::Table(arrow_stream(&given.get_item(1)?)?),
+            "counted" => Payload::Counted(arrow_stream(&given.get_item(1)?)?),
             "columns" => Payload::Table(vec![columns(given.get_item(1)?.cast::<PyDict>()?)?]),
             other => return Err(PyTypeError::new_err(format!("no data are of the kind {other}"))),
         };
@@ -206,6 +209,7 @@ impl Input {
                 memory::from_trajectories(each, &settings, progress)?
             }
             Payload::Table(batches) => memory::from_batches(batches, &settings, progress)?,
+            Payload::Counted(batches) => memory::from_counted(batches, &settings)?,
         })
     }
 

@@ -22,7 +22,7 @@ mod _core {
         share_interval, state_classes, state_committor, state_fates, state_flux, state_passage, state_steps,
     };
     #[pymodule_export]
-    use crate::options::{explain, option_name, options};
+    use crate::options::{count_sql, explain, option_name, options};
     #[pymodule_export]
     use crate::tasks::{compare, fit, memberships, panics, score, simulate, verify};
 

@@ -1,6 +1,7 @@
 //! Python's parameters by the catalogue of options: names, defaults, bounds and allowed words have one place.
 
-use metastate_options::{Common, CompareCommand, Door, FitCommand, Given, MEMORY, OptionError, SimulateWhat, find};
+use metastate_ingest::sql::Answer;
+use metastate_options::{Common, CompareCommand, CountCommand, Door, FitCommand, Given, MEMORY, OptionError, SimulateWhat, find};
 use metastate_tasks::error::{CliError, Result};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -123,6 +124,20 @@ pub fn options<'py>(py: Python<'py>, command: &str) -> PyResult<Bound<'py, PyLis
 
 fn no_command(py: Python<'_>, name: &str) -> PyErr {
     to_python(py, &CliError::bad("E-CLI-ARGUMENT", format!("there is no command `{name}`")))
+}
+
+/// The query that counts a table where it lies, with the ledger beside the triplets.
+#[pyfunction]
+pub fn count_sql(py: Python<'_>, values: &Bound<'_, PyDict>, table: &str, dialect: &str) -> PyResult<String> {
+    let given = given("count", &[table.to_owned()], values)?;
+    let query = || -> Result<String> {
+        let mut given = given.clone();
+        given.give("dialect", dialect.into()).map_err(|e| refused(&e))?;
+        given.give("print_sql", true.into()).map_err(|e| refused(&e))?;
+        let command = CountCommand { input: given.checked().map_err(|e| refused(&e))?, count: given.checked().map_err(|e| refused(&e))? };
+        Ok(metastate_tasks::count::query(&command, Answer::WithLedger)?.sql)
+    };
+    query().map_err(|e| to_python(py, &e))
 }
 
 /// The option that a parameter stands for, as the command calls it but for the dashes in front.

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+pub use metastate_ingest::sql::Answer;
+use metastate_ingest::sql::{self, Dialect};
 use metastate_ingest::{Data, write_counts};
 use serde::Serialize;
 
-use crate::args::CountCommand;
+use crate::args::{CountCommand, SqlDialect};
 use crate::data;
 use crate::error::{CliError, Result};
 use crate::place;
@@ -39,6 +41,27 @@ impl Counted {
         self.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
         text + &format!("written to {}", self.out)
     }
+}
+
+/// The query that counts where the data lie.
+#[derive(Debug, Serialize)]
+pub struct Query {
+    /// What it is written for.
+    dialect: &'static str,
+    /// Its text.
+    pub sql: String,
+}
+
+/// The query for `--print-sql`.
+pub fn query(command: &CountCommand, answer: Answer) -> Result<Query> {
+    let dialect = match command.count.dialect {
+        SqlDialect::Duckdb => Dialect::DuckDb,
+        SqlDialect::Spark => Dialect::Spark,
+        SqlDialect::Postgres => Dialect::Postgres,
+        SqlDialect::Bigquery => Dialect::BigQuery,
+    };
+    let sql = sql::query(&command.input.inputs, &crate::inputs::settings(&command.input)?, dialect, answer)?;
+    Ok(Query { dialect: dialect.name(), sql })
 }
 
 /// Counts and writes.

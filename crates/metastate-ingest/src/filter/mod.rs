@@ -1,6 +1,7 @@
 //! `--where`: a part of SQL's WHERE. sqlparser reads the syntax; what is not in the part is refused with the piece named.
 
 mod evaluate;
+mod write;
 
 use arrow::compute::DatePart;
 use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;

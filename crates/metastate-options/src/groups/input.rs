@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::values::Cell;
 use crate::entry::{Many, free};
+use crate::error::{OptionError, Problem};
 
 /// Stands for data that came from memory, where a file would be named.
 pub const MEMORY: &str = "(memory)";
@@ -103,11 +104,39 @@ impl InputArgs {
 
 options! {
     /// Where counts go.
-    CountArgs, None, free, {
+    CountArgs, None, CountArgs::consistent, {
         /// The counts file to write, in the format Parquet.
-        out: PathBuf = PathBuf::new() => |e| e.required();
+        out: PathBuf = PathBuf::new() => |e| e.conflicts("print-sql");
         /// Replace the file if there is one already.
-        force: bool = false => |e| e;
+        force: bool = false => |e| e.requires("out");
+        /// Count nothing, and print the query that counts where the data lie: its result, the columns from, to and count, is what `fit --as counts` reads. INPUT is then the
+        /// name of a table, or of files that the engine reads.
+        print_sql: bool = false => |e| e;
+        /// The engine whose SQL is printed.
+        dialect: SqlDialect = SqlDialect::Duckdb => |e| e.requires("print-sql");
+    }
+}
+
+words! {
+    /// `--dialect`.
+    SqlDialect {
+        /// DuckDB; reads tables, Parquet and CSV files
+        Duckdb,
+        /// Apache Spark; reads tables, views and Parquet files
+        Spark,
+        /// PostgreSQL; reads tables
+        Postgres,
+        /// Google BigQuery; reads tables
+        Bigquery,
+    }
+}
+
+impl CountArgs {
+    fn consistent(&self) -> Result<(), OptionError> {
+        if self.out.as_os_str().is_empty() && !self.print_sql {
+            return Err(OptionError::new("out", Problem::Missing).remedy("name the counts file to write, or say --print-sql"));
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ pub use fit::{
     ConnectedKind, FitArgs, FitCommand, MAX_RANK, ObjectiveKind, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind,
 };
 pub use forecast::{ForecastArgs, ModelKind};
-pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY};
+pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY, SqlDialect};
 pub use reproduce::{ReproduceArgs, ReproduceWhat};
 pub use results::{ReportArgs, VerifyArgs};
 pub use simulate::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};

@@ -98,8 +98,9 @@ def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = 
         finally:
             # The inputs may have been named from another folder, and are looked for from there.
             os.chdir(here)
-    kind = json.loads((Path(result) / "summary.json").read_text())["settings"]["input"].get("as")
-    given = recognise(data, kind, labels, weights)
+    options = json.loads((Path(result) / "summary.json").read_text())["settings"]["input"]
+    columns = {f"{n}_column" if n in ("from", "to") else n: v for n, v in options.items() if n not in ("inputs", "as", "labels", "weights")}
+    given = recognise(data, options.get("as"), labels, weights, options=columns)
     return Verification(json.loads(_core.verify(result, given.payload, given.labels, given.weights)))
 
 
@@ -117,7 +118,7 @@ def compare(data: Any, rank: int | None = None, *, labels: Any = None, out: str 
     ['refit-likelihood', 'rank-one']
     """
     named = any(options.get(n) is not None for n in ("from_column", "from_lon", "state", "id", "time"))
-    given = recognise(data, options.get("kind"), labels, None, named)
+    given = recognise(data, options.get("kind"), labels, None, named, options)
     kind = options.get("kind") or (given.kind if given.kind != "trajectories" else None)
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent, Listener(progress) as listener:
         place = Path(parent) / "compare" if out is None else Path(out)

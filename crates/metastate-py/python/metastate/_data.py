@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Final, Any, NamedTuple
+from typing import Final, Any, Mapping, NamedTuple
 
 import numpy as np
 
 from ._core import FileError, InputError
+from ._engines import counted
 
 _NUMBERS = (np.float64, np.float32, np.int64, np.int32, np.uint32)
 # What the reader can look at where it lies; NumPy copies what is laid out otherwise.
@@ -42,9 +43,11 @@ def recognise(
     labels: Any = None,
     weights: Any = None,
     named_columns: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Given:
-    """The data in a form that the reader takes."""
-    given = _recognise(data, kind, named_columns)
+    """The data in a form that the reader takes; what lies in an engine is counted there, as the options say."""
+    there = None if options is None else counted(data, {**options, "kind": kind})
+    given = _recognise(data, kind, named_columns) if there is None else Given(("counted", there))
     listed = given.labels if labels is None else np.asarray(labels).tolist()
     weighed = given.weights if weights is None else np.asarray(weights, dtype=np.float64).tolist()
     return given._replace(labels=listed, weights=weighed)
@@ -71,6 +74,10 @@ def _recognise(data: Any, kind: str | None, named_columns: bool) -> Given:
         )
     if hasattr(data, "tocsr"):
         return _sparse(data.tocsr())
+    if hasattr(data, "collect_schema") and not hasattr(data, "height") and hasattr(data, "collect"):  # a lazy frame of Polars
+        return _recognise(data.collect(engine="streaming"), kind, named_columns)
+    if type(data).__module__.startswith("ibis.expr"):
+        return _recognise(data.to_pyarrow(), kind, named_columns)
     if isinstance(data, dict):
         return Given(("columns", {str(name): _column(values) for name, values in data.items()}))
     if hasattr(data, "columns") and hasattr(data, "shape") and not named_columns and kind in (None, "counts", "matrix"):

@@ -294,7 +294,7 @@ class StateAggregation:
 
     def _recognise(self, data: Any, labels: Any = None, weights: Any = None) -> Given:
         named = any(v is not None for v in (self.from_column, self.from_lon, self.state, self.id, self.time))
-        return recognise(data, self.kind, labels, weights, named)
+        return recognise(data, self.kind, labels, weights, named, self._options())
 
     # Fitting.
 
@@ -305,7 +305,8 @@ class StateAggregation:
         ----------
         X
             Counts or a transition matrix (NumPy, SciPy sparse, a square data frame), a list of trajectories, a table of trips
-            (pandas, polars, pyarrow, DuckDB, anything with Arrow's C stream, or a dict of columns), a count model of deeptime, or
+            (pandas, polars, pyarrow, DuckDB, anything with Arrow's C stream, or a dict of columns), a table in an engine (a Spark data
+            frame, a lazy frame of polars, a relation of DuckDB, a table of Ibis), which is counted there, a count model of deeptime, or
             the name of a file.
         y : ignored
         labels : sequence, optional
