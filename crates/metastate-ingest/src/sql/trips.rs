@@ -2,7 +2,8 @@
 
 use super::source::Table;
 use super::{Answer, Dialect, Writer, condition};
-use crate::error::Result;
+use crate::codes::Code;
+use crate::error::{IngestError, Result};
 use crate::settings::InputSettings;
 use crate::trips::{Plan, PlanEnds};
 
