@@ -32,7 +32,7 @@ fn every_bad_file_ends_with_two_and_leaves_nothing() {
             _ if ["out-of", "lat-b", "word-as-c", "swapped", "null-island"].iter().any(|s| name.starts_with(s)) => {
                 &["--from-lon", "lon", "--from-lat", "lat", "--to-lon", "lon2", "--to-lat", "lat2", "--bbox", "-80,30,-60,50"]
             }
-            _ if ["nan-w", "binary-w", "negative", "infinite", "word-as-w"].iter().any(|s| name.starts_with(s)) => {
+            _ if ["nan-w", "binary-w", "decimal-comma", "negative", "infinite", "word-as-w"].iter().any(|s| name.starts_with(s)) => {
                 &["--as", "trips", "--from", "from", "--to", "to", "--weight", "n"]
             }
             _ => &["--as", "trips", "--from", "from", "--to", "to"],

@@ -595,6 +595,8 @@ fn better(c: &Copy, by: f64) {
         }
         sentence = choice["sentence"].as_str().unwrap().replace(&format!("{old:.5}"), &format!("{:.5}", more(old)));
         choice["sentence"] = sentence.clone().into();
+        let verdict = choice["verdict"].as_str().unwrap().replace(&format!("({old:.4} nats"), &format!("({:.4} nats", more(old)));
+        choice["verdict"] = verdict.into();
         let hints = s["hints"].as_array_mut().unwrap();
         hints.iter_mut().filter(|h| h.as_str().unwrap().starts_with("3 meta-states:")).for_each(|h| *h = sentence.clone().into());
     });

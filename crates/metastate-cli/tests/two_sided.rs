@@ -85,7 +85,12 @@ fn a_start_from_an_earlier_result_and_one_thread_give_the_same() {
     place.expect(0, &["verify", "one"]);
     place.expect(0, &[&INPUT[..], &ratio, &["--init", "one", "--out", "again"]].concat());
     place.expect(0, &["verify", "again"]);
-    let (_, refused) = place.expect(2, &[&INPUT[..], &["--lambda-ratio", "0.2", "--init", "one", "--out", "square"]].concat());
+    // The states that are both keep their rows and columns; where there are none, the start is refused.
+    place.expect(0, &[&INPUT[..], &["--lambda-ratio", "0.2", "--init", "one", "--out", "square"]].concat());
+    place.expect(0, &["verify", "square"]);
+    place.write("strangers.csv", "home,work,people\nx,y,3\ny,x,2\nx,x,1\n");
+    let strangers = ["fit", "strangers.csv", "--as", "trips", "--from", "home", "--to", "work", "--lambda-ratio", "0.2"];
+    let (_, refused) = place.expect(2, &[&strangers[..], &["--init", "one", "--out", "strange"]].concat());
     assert!(refused.contains("E-CLI-INIT"), "{refused}");
 }
 
