@@ -65,7 +65,7 @@ impl DualPoint<'_> {
     }
 
     /// Directions of the columns of X behind right singular vectors.
-    pub fn from_right(&self, right: &Mat) -> Mat {
+    pub fn behind_right(&self, right: &Mat) -> Mat {
         self.problem.frame.metric.as_deref().map_or_else(|| right.clone(), |m| m.right.inverse_times(right))
     }
 

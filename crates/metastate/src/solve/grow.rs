@@ -150,7 +150,7 @@ pub(crate) fn thorough_starts(w: &DualPoint, count: usize, seed: u64) -> Mat {
 
 /// The positive and the negative parts of the leading right singular vectors.
 pub(crate) fn singular_starts(w: &DualPoint, seed: u64) -> Mat {
-    let singular = w.from_right(&leading_right_vectors(w, seed));
+    let singular = w.behind_right(&leading_right_vectors(w, seed));
     Mat::from_fn(w.problem.cols(), 2 * singular.cols(), |i, k| {
         let x = singular[(i, k / 2)];
         if k % 2 == 0 { x.max(0.0) } else { (-x).max(0.0) }

@@ -42,13 +42,13 @@ pub fn look(problem: &Problem, x: &Relaxation, seed: u64) -> Option<(Steering, M
         let (f, h) = w.factors(left, right);
         let leading = Leading::new(&w, &f, &h)?;
         let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0 + 1e-9).collect();
-        let grow = w.from_right(&leading.right.select_columns(&over));
+        let grow = w.behind_right(&leading.right.select_columns(&over));
         return Some((guess(&leading, 0.0), grow));
     }
     let leading = w.leading()?;
     let found = Explored::run(&w, &leading, STEPS, seed.wrapping_mul(31).wrapping_add(1));
     let near: Vec<usize> = (0..found.above(NEAR_ONE)).collect();
-    let grow = w.from_right(&found.right.select_columns(&(0..found.above(1.0)).collect::<Vec<_>>()));
+    let grow = w.behind_right(&found.right.select_columns(&(0..found.above(1.0)).collect::<Vec<_>>()));
     let below = found.values.get(near.len()).copied().unwrap_or(0.0);
     let leading =
         if near.is_empty() { leading } else { leading.with(&w, &found.left.select_columns(&near), &found.right.select_columns(&near))? };

@@ -16,6 +16,9 @@ use crate::linalg::{Csr, Mat};
 
 /// Up to this number of states the dual point is formed.
 const DENSE: usize = 3000;
+/// Norms of the dual point further above 1 are given up, and below this far above it nothing is gained by coming closer.
+const MOST_EXCESS: f64 = 100.0;
+const SHARP: f64 = 1e-9;
 /// Lanczos steps beyond, and the probability that the bound then fails.
 const LANCZOS: (usize, f64) = (480, 1e-12);
 /// Power steps that look for the noise.
@@ -230,7 +233,7 @@ fn check(counts: &Csr, terms: &Terms, u: &Mat, v: &Mat, w: &Witness) -> Result<(
     let size = |what, found, expected| if found == expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
     let (m, n) = (counts.rows(), counts.cols());
     let fine = |x: f64| x > 0.0 && x.is_finite();
-    if !fine(terms.lambda) || !fine(terms.prior) || !(fine(terms.price) && terms.price <= 1.0) {
+    if !(fine(terms.lambda) && fine(terms.prior) && fine(terms.price) && terms.price <= 1.0) {
         return Err(Error::Setting {
             name: "a term of the whitened problem",
             value: format!("{}, {}, {}", terms.lambda, terms.prior, terms.price),
@@ -333,13 +336,22 @@ impl Dual<'_> {
         let square = gram(&point)?;
         let d = point.rows().max(n) as f64;
         let trace: f64 = (0..square.rows()).map(|i| square[(i, i)]).sum();
-        for excess in [1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0] {
-            let rho2 = f64::powi(1.0 + excess, 2);
-            if positive_definite(&square, rho2) {
-                return Some(((rho2 + (d + 2.0) * f64::EPSILON * (d * rho2 + trace)).sqrt(), BoundProof::Cholesky));
+        let square_of = |excess: f64| f64::powi(1.0 + excess, 2);
+        let holds = |excess: f64| positive_definite(&square, square_of(excess));
+        let (mut low, mut high) = (0.0, 1e-8);
+        while !holds(high) {
+            (low, high) = (high, 10.0 * high);
+            if high > MOST_EXCESS {
+                return None;
             }
         }
-        None
+        // Close in, so that what is proven here is hardly more than what anybody could prove: only the rest is slack for an honest claim.
+        while high > SHARP && high > 1.15 * low {
+            let middle = if low > 0.0 { (low * high).sqrt() } else { 0.1 * high };
+            if holds(middle) { high = middle } else { low = middle }
+        }
+        let rho2 = square_of(high);
+        Some(((rho2 + (d + 2.0) * f64::EPSILON * (d * rho2 + trace)).sqrt(), BoundProof::Cholesky))
     }
 
     /// Lanczos on `M^T M`, M the point without what was clipped, every vector kept orthogonal to all before it.

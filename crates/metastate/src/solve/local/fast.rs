@@ -16,7 +16,7 @@ use super::{LocalSolver, Sweep, drop_empty_columns};
 use crate::linalg::simplex::{LANES, Lane, project, project_lanes_scaled, project_weighted};
 use crate::linalg::{Mat, small, thin, wide};
 use crate::solve::kkt::Products;
-use crate::solve::problem::{Factors, Frame, Problem, regularizer};
+use crate::solve::problem::{Factors, Problem, regularizer};
 
 /// Rounds of majorisation a U-block (the norms n_j are refreshed between them).
 const ROUNDS: usize = 2;
@@ -198,20 +198,32 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
             Mat::from_fn(inside.rows(), s, |i, j| products.q[(i, j)] + saved * ridge[j] * inside[(i, j)])
         });
         let q = tilted.as_ref().unwrap_or(&products.q);
+        let block_of_u = BlockOfU { g: &products.g, q, xi2: &problem.xi2, totals: &problem.frame.totals, ridge: &ridge, reach: &reach };
         let work = 2 * INNER_STEPS * s * s * problem.rows();
         thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
-            solve_rows(rows, block * thin::BLOCK, &products.g, q, &problem.xi2, &problem.frame, &ridge, &reach);
+            solve_rows(rows, block * thin::BLOCK, &block_of_u);
         });
     }
 }
 
+/// What the rows of U are solved with: `G`, `Q`, the weights and totals of the rows, the ridge and the reach of each column.
+#[derive(Clone, Copy)]
+struct BlockOfU<'a> {
+    g: &'a Mat,
+    q: &'a Mat,
+    xi2: &'a [f64],
+    totals: &'a [f64],
+    ridge: &'a [f64],
+    reach: &'a [f64],
+}
+
 wide! {
     /// The rows from `first` on.
-    fn solve_rows<'w>(rows: &'w mut [f64], first: usize, g: &'w Mat, q: &'w Mat, xi2: &'w [f64], frame: &'w Frame, ridge: &'w [f64], reach: &'w [f64]) {
-        let s = ridge.len();
+    fn solve_rows<'w>(rows: &'w mut [f64], first: usize, block: &'w BlockOfU<'w>) {
+        let s = block.ridge.len();
         let mut lanes = RowLanes::new(s);
         for (group, rows) in rows.chunks_mut(LANES * s).enumerate() {
-            lanes.solve(rows, first + group * LANES, g, q, xi2, &frame.totals, ridge, reach);
+            lanes.solve(rows, first + group * LANES, block);
         }
     }
 }
@@ -233,8 +245,8 @@ impl RowLanes {
 
     /// Minimises `1/2 xi^2 u^T G u - xi^2 q^T u + 1/2 sum_j ridge_j u_j^2` over the simplex, for up to eight rows at once. A row with another total is divided by it, and q with it.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // one call, in the innermost loop
-    fn solve(&mut self, rows: &mut [f64], first: usize, g: &Mat, q: &Mat, xi2: &[f64], totals: &[f64], ridge: &[f64], reach: &[f64]) {
+    fn solve(&mut self, rows: &mut [f64], first: usize, block: &BlockOfU) {
+        let BlockOfU { g, q, xi2, totals, ridge, reach } = *block;
         let s = ridge.len();
         let present = rows.len() / s;
         let mut weight = [1.0; LANES];

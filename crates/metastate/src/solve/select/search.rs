@@ -289,7 +289,7 @@ impl<'a> RankSearch<'a> {
     /// The two models that need no fit, on all folds: rank one, and the empirical P at its best (the rival gets its own smoothing chosen, too), with its pseudo-counts a state.
     pub fn baselines(&mut self) -> Result<(HeldOut, (f64, HeldOut))> {
         let settings = self.fits.settings;
-        let pseudo: Vec<f64> = pseudo_counts().into_iter().collect();
+        let pseudo: Vec<f64> = pseudo_counts().collect();
         let of_folds = self.fits.on_folds(0..self.fits.folds.len(), |_, fold| {
             let models = [Model::Independent].into_iter().chain(pseudo.iter().map(|&pseudo| Model::Empirical { pseudo }));
             models.map(|model| fold.score(model, settings)).collect::<Result<Vec<Score>>>()
