@@ -8,7 +8,6 @@ pub mod latent;
 #[doc(hidden)]
 pub mod polygons;
 pub mod rivals;
-pub mod territory;
 mod weighted;
 mod zones;
 
