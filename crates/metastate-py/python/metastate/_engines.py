@@ -142,7 +142,10 @@ def _cells(pl: Any, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[tu
     west, south, east, north = (-180.0, -90.0, 180.0, 90.0) if box is None else (float(x) for x in (box.split(",") if isinstance(box, str) else box))
     points = [pl.col(options[n]).cast(pl.Float64) for n in ("from_lon", "from_lat", "to_lon", "to_lat")]
     missing = pl.any_horizontal([(p.is_null() | p.is_nan()) for p in points])
-    within = lambda w, s, e, n: pl.all_horizontal([p.is_between(*(((w, e), (s, n))[k % 2])) for k, p in enumerate(points)])
+
+    def within(w: float, s: float, e: float, n: float) -> Any:
+        return pl.all_horizontal([p.is_between(*(((w, e), (s, n))[k % 2])) for k, p in enumerate(points)])
+
     inside, on_earth = within(west, south, east, north), within(-180.0, -90.0, 180.0, 90.0)
     reasons = [(missing, "coordinate-missing"), (~inside & on_earth, "outside-bbox"), (~inside, "coordinate-out-of-range")]
     names = ("from_x", "from_y", "to_x", "to_y")

@@ -433,8 +433,10 @@ class Result(Frozen):
         head = (
             f"<b>{self.rank} meta-states</b> behind {len(self.states)} states: {html.escape(_gap_in_words(c))}"
         )
+        chain = self.latent_chain
+        stays = ["" if chain is None else f"{100 * chain[k, k]:.1f} %" for k in range(self.rank)]
         rows = "".join(
-            f"<tr><td>{k + 1}</td><td>{100 * mass[k]:.1f} %</td><td>{sizes[k]}</td><td>{100 * self.latent_chain[k, k]:.1f} %</td>"
+            f"<tr><td>{k + 1}</td><td>{100 * mass[k]:.1f} %</td><td>{sizes[k]}</td><td>{stays[k]}</td>"
             f"<td style='text-align:left'>{html.escape(', '.join(str(s) for s in self.top_states(k)))}</td></tr>"
             for k in range(self.rank)
         )
