@@ -67,8 +67,7 @@ def test_transition_matrix_refitted_by_likelihood(command, tmp_path):
     result = ms.fit(p, kind="matrix", lambda_ratio=0.2, refit="likelihood", prior=0.1)
     assert_same(result, tmp_path / "out", tmp_path, [*SAME_BYTES, "refit.npz"])
     assert result.summary["refit"]["prior"] == 0.1
-    with pytest.raises(ValueError, match="give --prior"):
-        ms.fit(p, kind="matrix", lambda_ratio=0.2, refit="likelihood")
+    assert ms.fit(p, kind="matrix", lambda_ratio=0.2, refit="likelihood").summary["refit"]["prior"] == 0
 
 
 def test_as_in_paper(counts, command, tmp_path):

@@ -85,14 +85,18 @@ class StateAggregation:
         ``uncertainty.csv`` holds, in 90 % of cases, what endlessly many transitions out of the state would give *in the meta-states as they
         are*; it always holds the membership found. It does not say whether other meta-states would explain the data as well.
         ``docs/statistics.md`` has the measured coverage.
+    places : path, optional
+        File with a row for each named state, with the columns `label`, `lon`, `lat` and perhaps `name`: the states then have a map and names.
     time_limit : float, optional
         Seconds after which the best point so far is taken.
     kind : {"trips", "trajectories", "counts", "matrix"}, optional
         What the data are; told from them where that is safe.
+    no_header, delimiter, columns
+        How a file of text is a table: without a line of names, the sign between its columns, and their names.
     from_column, to_column, from_lon, from_lat, to_lon, to_lat, weight, where, id, time, state
         Columns of tables, and a condition on their rows as in SQL.
     cell, bbox, min_share, max_self_share, lag, count, memory_limit
-        How the data are counted.
+        How the data are counted. Cells are squares by their side in degrees, or hexagons by their resolution, such as "h3:8".
     seed : int
         Seed of everything random.
     threads : int, optional
@@ -168,16 +172,24 @@ class StateAggregation:
         folds: int = 5,
         points: int = 25,
         floor: float = 0.003,
+        places: str | PathLike[str] | None = None,
+        label: str = "label",
+        name: str | None = None,
+        lon: str = "lon",
+        lat: str = "lat",
         bootstrap: int = 0,
         time_limit: float | None = None,
         kind: Literal["trips", "trajectories", "counts", "matrix"] | None = None,
+        no_header: bool = False,
+        delimiter: str | None = None,
+        columns: str | list[str] | None = None,
         from_column: str | None = None,
         to_column: str | None = None,
         from_lon: str | None = None,
         from_lat: str | None = None,
         to_lon: str | None = None,
         to_lat: str | None = None,
-        cell: float = 0.001,
+        cell: float | str = 0.001,
         bbox: str | tuple[float, float, float, float] | None = None,
         weight: str | None = None,
         where: str | None = None,
@@ -220,9 +232,17 @@ class StateAggregation:
         self.folds = folds
         self.points = points
         self.floor = floor
+        self.places = places
+        self.label = label
+        self.name = name
+        self.lon = lon
+        self.lat = lat
         self.bootstrap = bootstrap
         self.time_limit = time_limit
         self.kind = kind
+        self.no_header = no_header
+        self.delimiter = delimiter
+        self.columns = columns
         self.from_column = from_column
         self.to_column = to_column
         self.from_lon = from_lon

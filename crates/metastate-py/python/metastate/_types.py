@@ -36,16 +36,24 @@ class Options(TypedDict, total=False):
     folds: int
     points: int
     floor: float
+    places: str | PathLike[str] | None
+    label: str
+    name: str | None
+    lon: str
+    lat: str
     bootstrap: int
     time_limit: float | None
     kind: Literal["trips", "trajectories", "counts", "matrix"] | None
+    no_header: bool
+    delimiter: str | None
+    columns: str | list[str] | None
     from_column: str | None
     to_column: str | None
     from_lon: str | None
     from_lat: str | None
     to_lon: str | None
     to_lat: str | None
-    cell: float
+    cell: float | str
     bbox: str | tuple[float, float, float, float] | None
     weight: str | None
     where: str | None
