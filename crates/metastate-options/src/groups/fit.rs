@@ -25,8 +25,8 @@ options! {
         /// (many) are usual.
         lambda_ratio: Option<f64> = None => |e| e.value("R").bounds(allowed::POSITIVE);
         /// Which convex problem is stated and proven. The paper's weighs states by their share and charges every direction the same: its solution is shrunk, so a refit is shown beside it, of
-        /// which nothing is proven. The whitened one weighs rows and columns so that the noise is the same everywhere and charges directions that the likelihood found a fifth: its solution predicts
-        /// better than the paper's, and is itself what is shown and proven (docs/whitened.md). It needs counts, and its lambda follows from the noise.
+        /// which nothing is proven. The whitened one weighs rows and columns so that the noise is the same everywhere and charges directions that the likelihood found a fifth: its solution is
+        /// shrunk less, and is itself what is shown and proven (docs/whitened.md). It needs counts, and its lambda follows from the noise.
         objective: ObjectiveKind = ObjectiveKind::Paper => |e| e;
         /// Exactly this many meta-states, without a search for their number: lambda is searched for so that the solution has them and is shrunk little, and the prior of the refit is still
         /// chosen on held-out data. Where no lambda gives that many, the refit has them and the result says so. Of a transition matrix nothing can be held
