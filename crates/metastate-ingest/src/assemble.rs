@@ -1,12 +1,13 @@
 //! From counted pairs to `Counts`: the filters on states, the order of states, the last checks.
 
-use metastate::{CountMode, Counts, Label, Ledger, LedgerUnit, StateIndex};
+use metastate::{CountMode, Counts, Csr, Label, Ledger, LedgerUnit, StateIndex};
 
 use crate::cells::Grid;
 use crate::codes::Code;
 use crate::counter::PairCounter;
 use crate::error::{IngestError, Result};
 use crate::labels::sorted_order;
+use crate::second::{Second, SecondCounts, Side};
 use crate::settings::{CellSize, InputSettings};
 
 /// A state that stays with at least this share is worth a hint.
@@ -24,6 +25,8 @@ pub(crate) struct Pairs {
     pub counter: Box<dyn PairCounter>,
     /// Rows by pair, where weights are counted instead and rows are needed for the ledger.
     pub rows_counter: Option<Box<dyn PairCounter>>,
+    /// What the numbers of one end stand for, where a second label joins it.
+    pub second: Option<Second>,
     pub labels: Vec<Label>,
     /// States to keep although no pair has them.
     pub pinned: Vec<u32>,
@@ -54,6 +57,19 @@ pub struct CountedStates {
     pub hints: Vec<String>,
     /// The frames of trajectories by state number, [`NO_STATE`](metastate::counts::folds::NO_STATE) between pieces, when they were asked for.
     pub frames: Option<Vec<u32>>,
+    /// The same counts with the second label told apart, where one was asked for.
+    pub second: Option<SecondCounts>,
+}
+
+/// Hands out each counted pair by its two states. With a second label the same states come once for each label.
+fn visit_states(counter: &mut dyn PairCounter, second: Option<&Second>, each: &mut dyn FnMut(u32, u32, f64)) -> Result<()> {
+    match second {
+        None => counter.visit(each),
+        Some(second) => counter.visit(&mut |i, j, w| {
+            let (i, j) = second.ends(i, j);
+            each(i, j, w);
+        }),
+    }
 }
 
 impl Pairs {
@@ -64,7 +80,7 @@ impl Pairs {
         let (mut departures, mut selfs) = (vec![0.0f64; d], vec![0.0f64; d]);
         // A label met only in rows that were left out is no state.
         let mut keep = vec![false; d];
-        self.counter.visit(&mut |i, j, w| {
+        visit_states(self.counter.as_mut(), self.second.as_ref(), &mut |i, j, w| {
             departures[i as usize] += w;
             (keep[i as usize], keep[j as usize]) = (true, true);
             if i == j {
@@ -84,7 +100,7 @@ impl Pairs {
         if let Some(most) = settings.max_self_share {
             let before = keep.clone();
             let mut inside = vec![0.0f64; d];
-            self.counter.visit(&mut |i, j, w| {
+            visit_states(self.counter.as_mut(), self.second.as_ref(), &mut |i, j, w| {
                 if before[i as usize] && before[j as usize] {
                     inside[i as usize] += w;
                 }
@@ -100,9 +116,10 @@ impl Pairs {
         let was = |i: usize| before[i];
         let gone = |i: u32, j: u32| was(i as usize) && was(j as usize) && !(keep[i as usize] && keep[j as usize]);
         let (mut rows, mut weight) = (0.0f64, 0.0f64);
-        self.counter.visit(&mut |i, j, w| weight += if gone(i, j) { w } else { 0.0 })?;
+        let second = self.second.as_ref();
+        visit_states(self.counter.as_mut(), second, &mut |i, j, w| weight += if gone(i, j) { w } else { 0.0 })?;
         match &mut self.rows_counter {
-            Some(counter) => counter.visit(&mut |i, j, n| rows += if gone(i, j) { n } else { 0.0 })?,
+            Some(counter) => visit_states(counter.as_mut(), second, &mut |i, j, n| rows += if gone(i, j) { n } else { 0.0 })?,
             None => rows = weight,
         }
         let states: Vec<usize> = (0..keep.len()).filter(|&i| was(i) && !keep[i]).collect();
@@ -127,7 +144,7 @@ impl Pairs {
         let mut place = vec![u32::MAX; keep.len()];
         order.iter().enumerate().for_each(|(new, &k)| place[kept_states[k as usize]] = new as u32);
         let mut triplets = Vec::new();
-        self.counter.visit(&mut |i, j, w| {
+        visit_states(self.counter.as_mut(), self.second.as_ref(), &mut |i, j, w| {
             if keep[i as usize] && keep[j as usize] {
                 triplets.push((place[i as usize], place[j as usize], w));
             }
@@ -150,6 +167,7 @@ impl Pairs {
             }
         };
         let core = |e| IngestError::from_core(e, Some(file));
+        let second = self.second.take().map(|s| told_apart(s, self.counter.as_mut(), &place, names.len(), file)).transpose()?;
         let mut counts = Counts::from_triplets(StateIndex::from_labels(labels).map_err(core)?, &triplets).map_err(core)?;
         let mut all = self.ledger;
         all.merge(counts.ledger());
@@ -158,8 +176,55 @@ impl Pairs {
         hints.extend(near_absorbing_hint(&counts));
         hints.extend(twins_hint(counts.index()));
         hints.extend(few_hint(&counts));
-        Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints, frames: None })
+        Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints, frames: None, second })
     }
+}
+
+/// The counts with the second label told apart: only labels and pairs that a counted record has, in their order.
+fn told_apart(second: Second, counter: &mut dyn PairCounter, place: &[u32], states: usize, file: &str) -> Result<SecondCounts> {
+    let rows = second.side == Side::Rows;
+    let mut met = vec![false; second.pairs.len()];
+    let mut entries = Vec::new();
+    counter.visit(&mut |i, j, w| {
+        let (from, to) = second.ends(i, j);
+        let (from, to) = (place[from as usize], place[to as usize]);
+        if from != u32::MAX && to != u32::MAX {
+            let (joined, state) = if rows { (i, to) } else { (j, from) };
+            met[joined as usize] = true;
+            entries.push((joined, state, w));
+        }
+    })?;
+    let mut of_label = vec![false; second.labels.len()];
+    (0..met.len()).filter(|&k| met[k]).for_each(|k| of_label[second.pairs[k].0 as usize] = true);
+    let mut number = vec![u32::MAX; second.labels.len()];
+    let mut labels = Vec::new();
+    for k in sorted_order(&second.labels).into_iter().filter(|&k| of_label[k as usize]) {
+        number[k as usize] = labels.len() as u32;
+        labels.push(second.labels[k as usize].clone());
+    }
+    let name = |k: usize| (number[second.pairs[k].0 as usize], place[second.pairs[k].1 as usize]);
+    let mut order: Vec<usize> = (0..met.len()).filter(|&k| met[k]).collect();
+    order.sort_unstable_by_key(|&k| {
+        let (label, state) = name(k);
+        if rows { (state, label) } else { (label, state) }
+    });
+    let mut joined = vec![u32::MAX; met.len()];
+    order.iter().enumerate().for_each(|(new, &old)| joined[old] = new as u32);
+    for (k, state, _) in &mut entries {
+        *k = joined[*k as usize];
+        if !rows {
+            std::mem::swap(k, state);
+        }
+    }
+    let core = |e| IngestError::from_core(e, Some(file));
+    let (m, n) = if rows { (order.len(), states) } else { (states, order.len()) };
+    Ok(SecondCounts {
+        labels: StateIndex::from_labels(labels).map_err(core)?,
+        side: second.side,
+        pairs: order.iter().map(|&k| name(k)).collect(),
+        counts: Csr::from_triplets(m, n, &entries).map_err(core)?,
+        values: second.values.map(|values| order.iter().map(|&k| values[k]).collect()),
+    })
 }
 
 /// "No transition is left of 100 rows", with where they went.

@@ -63,6 +63,18 @@ fn parse<'t>(batch: &Batch<'_>, texts: impl Iterator<Item = Option<&'t str>>, na
     Ok(out.finish())
 }
 
+/// A column of finite numbers of either sign; nulls stay nulls.
+pub(crate) fn finite(batch: &Batch<'_>, slot: usize, name: &str) -> Result<Float64Array> {
+    let values = numbers(batch, slot, name)?;
+    match (0..values.len()).find(|&i| !values.is_null(i) && !values.value(i).is_finite()) {
+        None => Ok(values),
+        Some(i) => {
+            let e = IngestError::new(Code::NotFinite, "this must be a finite number").value(values.value(i).to_string());
+            Err(batch.at(e.remedy("correct it, or leave the row out with --where"), i, name))
+        }
+    }
+}
+
 /// Weights: present, finite, zero or more.
 pub(crate) fn weights(batch: &Batch<'_>, slot: usize, name: &str) -> Result<Vec<Option<f64>>> {
     let values = numbers(batch, slot, name)?;

@@ -152,11 +152,16 @@ fn check(as_: Option<As>, rows: Rows, input: &str, settings: &InputSettings) -> 
     let some = |o: &Option<String>| o.is_some();
     let coordinates = settings.coordinate_columns().iter().any(|(_, c)| c.is_some());
     let text_table = rows == Rows::Text && !(walks && settings.state.is_none());
+    let second = match settings.second.as_ref().map(|s| s.option) {
+        Some("action") => "--action",
+        _ => "--slice",
+    };
     let checks = [
         ("--no-header, --delimiter and --columns", settings.text.is_given(), text_table),
         ("--from and --to", some(&settings.from) || some(&settings.to), trips || table_counts),
         ("--from-lon, --from-lat, --to-lon and --to-lat", coordinates, trips),
         ("--bbox", settings.bbox.is_some(), trips),
+        (second, settings.second.is_some(), trips || table_counts),
         ("--weight", some(&settings.weight), trips || table_counts),
         ("--where", some(&settings.where_), trips || table_counts || walks),
         ("--min-share", settings.min_share != 0.0, trips || table_counts || walks),

@@ -35,6 +35,7 @@ mod npy;
 mod npz;
 mod ordered;
 mod progress;
+mod second;
 mod settings;
 pub mod side;
 mod source;
@@ -62,6 +63,7 @@ pub use machine::available_memory;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues};
 pub use progress::{Phase, ReadProgress, Silent, Update};
+pub use second::{Expression, Part, SecondCounts, SecondLabel, Side, Tally};
 pub use settings::{As, BoundingBox, CellSize, Delimiter, InputSettings, TextTable};
 pub use source::{Compression, Format, Source, expand_names};
 

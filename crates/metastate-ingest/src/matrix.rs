@@ -303,7 +303,16 @@ impl<'s> Collector<'s> {
             None => Counts::from_triplets(index, &self.triplets),
         }
         .map_err(core)?;
-        Ok(CountedStates { counts, coordinates: None, cell: None, rows: self.entries, kept: self.entries, hints: Vec::new(), frames: None })
+        Ok(CountedStates {
+            counts,
+            coordinates: None,
+            cell: None,
+            rows: self.entries,
+            kept: self.entries,
+            hints: Vec::new(),
+            frames: None,
+            second: None,
+        })
     }
 
     fn into_matrix(self, settings: &InputSettings, index: StateIndex, given: Option<Vec<f64>>, file: &str) -> Result<GivenMatrix> {

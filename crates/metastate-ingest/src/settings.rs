@@ -2,6 +2,8 @@
 
 use metastate::CountMode;
 
+use crate::second::SecondLabel;
+
 /// What the inputs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum As {
@@ -209,6 +211,8 @@ pub struct InputSettings {
     pub bbox: Option<BoundingBox>,
     /// Column of weights or counts.
     pub weight: Option<String>,
+    /// A second label of each record.
+    pub second: Option<SecondLabel>,
     /// Only rows for which this condition holds.
     pub where_: Option<String>,
     /// Only states with at least this share of the departures.
@@ -249,6 +253,7 @@ impl Default for InputSettings {
             cell: CellSize::default(),
             bbox: None,
             weight: None,
+            second: None,
             where_: None,
             min_share: 0.0,
             max_self_share: None,

@@ -3,6 +3,7 @@
 use metastate::CountMode;
 
 use crate::error::{Result, shorten};
+use crate::second::SecondLabel;
 use crate::settings::{As, CellSize, InputSettings};
 use crate::source::{Format, Source};
 use crate::table::Tables;
@@ -24,8 +25,14 @@ pub(crate) fn line(sources: &[Source], as_: As, data: &Data, settings: &InputSet
     } else {
         String::new()
     };
+    let second = settings.second.as_ref().map(second).unwrap_or_default();
     let guessed = if settings.as_.is_none() && !guess::says_kind(settings) { "; the file shows it, --as says otherwise" } else { "" };
-    Ok(format!("read as {what}{layout}{guessed}"))
+    Ok(format!("read as {what}{second}{layout}{guessed}"))
+}
+
+fn second(second: &SecondLabel) -> String {
+    let value = second.value.as_ref().map(|v| format!(", the reward is {}", column(v))).unwrap_or_default();
+    format!("; the {} is {}{value}", second.option, column(&second.expression.to_string()))
 }
 
 fn column(name: &str) -> String {

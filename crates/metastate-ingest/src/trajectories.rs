@@ -150,6 +150,7 @@ fn finish(mut reading: Reading, settings: &InputSettings, file: &str) -> Result<
     let pairs = Pairs {
         counter: Box::new(window.counter),
         rows_counter: None,
+        second: None,
         labels: states.labels,
         pinned: Vec::new(),
         ends: Ends::Labels,

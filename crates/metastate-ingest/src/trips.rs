@@ -1,17 +1,20 @@
 //! Trips: one row a move, from label to label or from point to point; and counts given as rows.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, Float64Array};
 use metastate::{Ledger, LedgerUnit};
 
 use crate::assemble::{Ends, Pairs};
 use crate::cells::{Grid, Place};
 use crate::codes::Code;
-use crate::columns::{numbers, weights};
+use crate::columns::{finite, numbers, weights};
 use crate::counter::{LocalCounter, PairBatch, PairCounter};
 use crate::error::{IngestError, Result};
 use crate::filter::Filter;
 use crate::labels::{LabelSet, MISSING};
 use crate::progress::ReadProgress;
+use crate::second::{Joined, Second, SecondLabel, Side, Tally};
 use crate::settings::InputSettings;
 use crate::source::Source;
 use crate::table::{Batch, Tables};
@@ -21,12 +24,35 @@ pub(crate) struct Plan {
     pub wanted: Vec<String>,
     pub ends: PlanEnds,
     pub weight: Option<usize>,
+    second: Option<PlanSecond>,
     filter: Option<(Filter, Vec<usize>)>,
 }
 
 pub(crate) enum PlanEnds {
     Labels([usize; 2]),
     Points([usize; 4], Grid),
+}
+
+/// The second label, with the places of its columns.
+struct PlanSecond {
+    asked: SecondLabel,
+    slot: usize,
+    value: Option<usize>,
+    /// Reasons for the ledger.
+    missing: String,
+    value_missing: String,
+}
+
+impl PlanSecond {
+    fn new(asked: &SecondLabel, wanted: &mut Vec<String>) -> Self {
+        PlanSecond {
+            slot: slot(wanted, &asked.expression.column),
+            value: asked.value.as_ref().map(|name| slot(wanted, name)),
+            missing: format!("{}-missing", asked.option),
+            value_missing: "reward-missing".to_owned(),
+            asked: asked.clone(),
+        }
+    }
 }
 
 /// Distinct columns in the order asked for.
@@ -78,8 +104,9 @@ impl Plan {
             PlanEnds::Labels([slot(&mut wanted, &from), slot(&mut wanted, &to)])
         };
         let weight = settings.weight.clone().or(defaults.map(|d| d[2].to_owned())).map(|name| slot(&mut wanted, &name));
+        let second = settings.second.as_ref().map(|asked| PlanSecond::new(asked, &mut wanted));
         let filter = plan_filter(settings, &mut wanted)?;
-        Ok(Plan { wanted, ends, weight, filter })
+        Ok(Plan { wanted, ends, weight, second, filter })
     }
 }
 
@@ -90,6 +117,8 @@ struct Unit {
     batch: PairBatch,
     /// Rows beside weights, when both are needed.
     rows: Option<PairBatch>,
+    /// Second labels, each with the state that it joins.
+    joined: Joined,
     kept: u64,
     /// Pairs beyond which the batch is compacted.
     room: usize,
@@ -120,8 +149,12 @@ impl Odd {
 const ROOM: usize = 2 << 20;
 
 impl Unit {
-    fn push(&mut self, from: u32, to: u32, weight: f64) {
+    fn push(&mut self, from: u32, to: u32, weight: f64, second: Option<(&SecondOf<'_>, usize)>) {
         self.kept += 1;
+        let (from, to) = match second {
+            None => (from, to),
+            Some((second, i)) => second.join(&mut self.joined, i, from, to, weight),
+        };
         push(&mut self.batch, from, to, weight);
         if let Some(rows) = &mut self.rows {
             push(rows, from, to, 1.0);
@@ -153,6 +186,8 @@ pub(crate) fn read(
     let count_rows = plan.weight.is_some() && filters_states;
     let mut rows_counter = count_rows.then(|| LocalCounter::new(settings.memory_limit));
     let mut states = LabelSet::default();
+    let mut joined = Joined::default();
+    let side = plan.second.as_ref().map(|s| s.asked.side);
     let mut ledger = Ledger::new();
     let (mut kept, mut odd) = (0u64, Odd::default());
     let rows = tables.scan(
@@ -172,6 +207,8 @@ pub(crate) fn read(
             let (mut batches, mut row_batches) = (Vec::with_capacity(units.len()), Vec::new());
             for unit in units {
                 let numbers: Vec<u32> = unit.labels.labels.iter().map(|l| states.label(l)).collect();
+                let joined_numbers = side.map(|_| joined.take(&unit.joined, &numbers));
+                let numbers = Numbers::of(numbers, joined_numbers, side);
                 ledger.merge(&unit.ledger);
                 odd.add(unit.odd);
                 kept += unit.kept;
@@ -204,6 +241,12 @@ pub(crate) fn read(
     Ok(Pairs {
         counter: Box::new(counter),
         rows_counter,
+        second: side.map(|side| Second {
+            side,
+            labels: joined.labels.labels,
+            pairs: joined.pairs,
+            values: settings.second.as_ref().and_then(|s| s.value.as_ref()).map(|_| joined.values),
+        }),
         labels: states.labels,
         pinned: Vec::new(),
         ends,
@@ -215,14 +258,32 @@ pub(crate) fn read(
     })
 }
 
+/// What the numbers of a unit are in the data set: of origins, and of destinations.
+#[derive(Clone)]
+struct Numbers {
+    from: Arc<Vec<u32>>,
+    to: Arc<Vec<u32>>,
+}
+
+impl Numbers {
+    fn of(states: Vec<u32>, joined: Option<Vec<u32>>, side: Option<Side>) -> Self {
+        let states = Arc::new(states);
+        let joined = joined.map_or_else(|| Arc::clone(&states), Arc::new);
+        match side {
+            Some(Side::Rows) => Numbers { from: joined, to: states },
+            _ => Numbers { from: states, to: joined },
+        }
+    }
+}
+
 /// From the numbers of a unit to those of the data set, on all threads.
-fn renumber(batches: Vec<(PairBatch, Vec<u32>)>) -> Vec<PairBatch> {
+fn renumber(batches: Vec<(PairBatch, Numbers)>) -> Vec<PairBatch> {
     use rayon::prelude::*;
     batches
         .into_par_iter()
         .map(|(mut batch, numbers)| {
             for pair in &mut batch.pairs {
-                *pair = u64::from(numbers[(*pair >> 32) as usize]) << 32 | u64::from(numbers[*pair as u32 as usize]);
+                *pair = u64::from(numbers.from[(*pair >> 32) as usize]) << 32 | u64::from(numbers.to[*pair as u32 as usize]);
             }
             batch
         })
@@ -288,6 +349,7 @@ impl Plan {
             }
         };
         let weighted = self.weight.map(|k| weights(batch, k, &self.wanted[k])).transpose()?;
+        let second = self.second.as_ref().map(|s| SecondOf::new(s, batch, &mut unit.joined, &self.wanted)).transpose()?;
         let mut ledger = Ledger::new();
         let mut left_out = LeftOut { batch, weights: weighted.as_deref(), ledger: &mut ledger };
         // A row without weight goes before its ends are looked at, so that it is counted under one reason.
@@ -302,7 +364,7 @@ impl Plan {
         match &self.ends {
             PlanEnds::Labels([from, to]) => {
                 let (from, to) = (unit.labels.ids(batch, *from, &self.wanted[*from])?, unit.labels.ids(batch, *to, &self.wanted[*to])?);
-                if unit.batch.weights.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
+                if unit.batch.weights.is_none() && self.second.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
                     unit.batch.pairs.extend(from.iter().zip(&to).map(|(&a, &b)| u64::from(a) << 32 | u64::from(b)));
                     unit.kept += batch.rows as u64;
                     return Ok(());
@@ -311,7 +373,10 @@ impl Plan {
                     match weigh(i) {
                         Err(reason) => left_out.add(reason, i),
                         Ok(_) if from[i] == MISSING || to[i] == MISSING => left_out.add("label-missing", i),
-                        Ok(w) => unit.push(from[i], to[i], w),
+                        Ok(w) => match second.as_ref().and_then(|s| s.missing(i)) {
+                            Some(reason) => left_out.add(reason, i),
+                            None => unit.push(from[i], to[i], w, second.as_ref().map(|s| (s, i))),
+                        },
                     }
                 }
             }
@@ -332,10 +397,14 @@ impl Plan {
                     let (from, to) = ((get(0, i), get(1, i)), (get(2, i), get(3, i)));
                     match grid.place(from, to) {
                         Place::Cells(a, b) => {
+                            if let Some(reason) = second.as_ref().and_then(|s| s.missing(i)) {
+                                left_out.add(reason, i);
+                                continue;
+                            }
                             unit.odd.null_island += u64::from(Grid::is_null_island(from) || Grid::is_null_island(to));
                             unit.odd.polar += u64::from(Grid::is_polar_only_as_given(from) && Grid::is_polar_only_as_given(to));
                             let (a, b) = (unit.labels.integer(a), unit.labels.integer(b));
-                            unit.push(a, b, w);
+                            unit.push(a, b, w, second.as_ref().map(|s| (s, i)));
                         }
                         Place::Missing => left_out.add("coordinate-missing", i),
                         Place::Outside { fits_swapped } => {
@@ -352,6 +421,42 @@ impl Plan {
         }
         unit.ledger.merge(&ledger);
         Ok(())
+    }
+}
+
+/// The second labels of a batch, row by row.
+struct SecondOf<'p> {
+    plan: &'p PlanSecond,
+    ids: Vec<u32>,
+    values: Option<Float64Array>,
+}
+
+impl<'p> SecondOf<'p> {
+    fn new(plan: &'p PlanSecond, batch: &Batch<'_>, joined: &mut Joined, wanted: &[String]) -> Result<Self> {
+        let ids = plan.asked.expression.ids(batch, plan.slot, &mut joined.labels)?;
+        let values = plan.value.map(|k| finite(batch, k, &wanted[k])).transpose()?;
+        Ok(SecondOf { plan, ids, values })
+    }
+
+    /// Why row `i` cannot be counted.
+    fn missing(&self, i: usize) -> Option<&'p str> {
+        match &self.values {
+            _ if self.ids[i] == MISSING => Some(&self.plan.missing),
+            Some(values) if values.is_null(i) => Some(&self.plan.value_missing),
+            _ => None,
+        }
+    }
+
+    /// The ends of row `i` with the label joined to one of them.
+    fn join(&self, joined: &mut Joined, i: usize, from: u32, to: u32, weight: f64) -> (u32, u32) {
+        let (rows, label) = (self.plan.asked.side == Side::Rows, self.ids[i]);
+        let number = joined.number(label, if rows { from } else { to });
+        if let Some(values) = &self.values {
+            let mut tally = Tally::default();
+            tally.add(weight, values.value(i));
+            joined.tally(number, &tally);
+        }
+        if rows { (number, to) } else { (from, number) }
     }
 }
 

@@ -13,6 +13,7 @@ pub fn settings(input: &InputArgs) -> Result<InputSettings> {
     let delimiter = input.delimiter.as_deref().map(str::parse::<Delimiter>).transpose();
     let delimiter = delimiter.map_err(|e| CliError::bad("E-CLI-ARGUMENT", format!("--delimiter: {e}")))?;
     Ok(InputSettings {
+        second: None,
         text: TextTable { no_header: input.no_header, delimiter, columns: input.columns.clone() },
         as_: input.as_.map(|kind| match kind {
             InputKind::Trips => As::Trips,

@@ -46,6 +46,7 @@ impl<'c> Counted<'c> {
         let pairs = Pairs {
             counter: counter(sums)?,
             rows_counter: if self.weighted { Some(counter(rows)?) } else { None },
+            second: None,
             labels: self.labels.labels,
             pinned: Vec::new(),
             ends: Ends::Labels,

@@ -30,6 +30,12 @@ pub enum Answer {
 pub fn query(inputs: &[String], settings: &InputSettings, dialect: Dialect, answer: Answer) -> Result<String> {
     crate::assemble::check_shares(settings)?;
     let what = kind(settings)?;
+    if let Some(second) = &settings.second {
+        let option = second.option;
+        return Err(IngestError::new(Code::Option, format!("there is no query that tells a --{option} apart"))
+            .value(second.expression.to_string())
+            .remedy("read the rows themselves, without --print-sql"));
+    }
     crate::guess::check_options_of_rows(what, &inputs.join(", "), settings)?;
     let body = match what {
         As::Trips => trips::write(inputs, settings, None, dialect, answer)?,
