@@ -14,7 +14,7 @@ use metastate_report::folder::{Draft, check_free};
 use metastate_tasks::error::{CliError, FAILED, Result};
 use metastate_tasks::progress::Reporter;
 use metastate_tasks::stop::Stopper;
-use metastate_tasks::{assign, compare, count, demo, explain, fit, forecast, report, simulate, verify};
+use metastate_tasks::{assign, compare, count, demo, diff, explain, fit, forecast, report, simulate, verify};
 
 use crate::{parse, reproduce, signals, tell as words, terminal};
 
@@ -109,6 +109,10 @@ pub fn run(given: &Given) -> Result<ExitCode> {
         "report" => {
             let made = report::run(&given.checked()?)?;
             session.tell(&made, || made.describe())?;
+        }
+        "diff" => {
+            let found = diff::run(&given.checked()?)?;
+            session.tell(&found, || words::diff::describe(&found))?;
         }
         "count" => {
             let command = CountCommand { input: given.checked()?, count: given.checked()? };

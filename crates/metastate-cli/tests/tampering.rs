@@ -334,13 +334,14 @@ fn lies_about_a_fit_at_a_given_lambda() {
         ("states.parquet is no Parquet", By("states.parquet"), |c, _| std::fs::write(c.0.join("states.parquet"), "PAR1 no").unwrap()),
         ("names exchanged in latent.csv", By("latent.csv"), |c, _| c.swap_names("latent.csv", 1, 2)),
         ("another step in latent.csv", By("latent.csv"), |c, _| c.field("latent.csv", 1, "to_2", times(0.9))),
-        ("anchors exchanged", By("metastates.csv"), |c, _| c.csv("metastates.csv", |rows| rows[1].swap(3, 4))),
-        ("another destination", By("metastates.csv"), |c, _| c.csv("metastates.csv", |rows| rows[1][8] = rows[2][8].clone())),
+        ("anchors exchanged", By("metastates.csv"), |c, _| c.csv("metastates.csv", |rows| rows[1].swap(3, 5))),
+        ("another membership of an anchor", By("metastates.csv"), |c, _| c.field("metastates.csv", 1, "membership_2", word("0.5"))),
+        ("another destination", By("metastates.csv"), |c, _| c.csv("metastates.csv", |rows| rows[1][13] = rows[2][13].clone())),
         ("another share of a destination", By("metastates.csv"), |c, _| c.field("metastates.csv", 2, "share_1", times(2.0))),
         ("another size", By("metastates.csv"), |c, _| c.field("metastates.csv", 2, "size", word("40"))),
         ("another mass", By("metastates.csv"), |c, _| c.field("metastates.csv", 2, "mass", times(1.01))),
         ("another stationary law", By("metastates.csv"), |c, _| c.field("metastates.csv", 1, "stationary", times(0.9))),
-        ("anchors named destinations", By("metastates.csv"), |c, _| c.swap_names("metastates.csv", 3, 8)),
+        ("anchors named destinations", By("metastates.csv"), |c, _| c.swap_names("metastates.csv", 3, 13)),
         ("all states in one zone", By("zones"), |c, _| c.zones(|_| "1".to_owned())),
         ("zones 1 and 2 exchanged", By("zones"), |c, _| {
             c.zones(|z| {
@@ -361,9 +362,12 @@ fn lies_about_a_fit_at_a_given_lambda() {
         ("another zone in states.parquet", By("states.parquet"), |c, _| c.parquet_number("states.parquet", "zone", 9)),
         ("another meta-state in states.parquet", By("states.parquet"), |c, _| c.parquet_number("states.parquet", "metastate", 9)),
         ("more inflow of a zone", By("zones.csv"), |c, _| c.field("zones.csv", 1, "inflow", times(1.1))),
-        ("another anchor of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(7, 8))),
-        ("another destination of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(12, 14))),
-        ("inflow and outflow named each other", By("zones.csv"), |c, _| c.swap_names("zones.csv", 3, 4)),
+        ("another anchor of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(8, 10))),
+        ("another destination of a zone", By("zones.csv"), |c, _| c.csv("zones.csv", |rows| rows[1].swap(18, 20))),
+        ("inflow and outflow named each other", By("zones.csv"), |c, _| c.swap_names("zones.csv", 4, 5)),
+        ("another name of a zone", By("zones.csv"), |c, _| c.field("zones.csv", 1, "name", word("Paradise"))),
+        ("other trips between zones", By("zone_flows.csv"), |c, _| c.field("zone_flows.csv", 2, "transitions", times(1.5))),
+        ("another share of the trips", By("zone_flows.csv"), |c, _| c.field("zone_flows.csv", 1, "share", times(1.1))),
         ("another leading meta-state of a zone", By("zones.csv"), |c, _| c.field("zones.csv", 1, "metastate", other)),
         ("columns of U exchanged", By("states.csv"), |c, _| {
             c.npz("factors.npz", |arrays| {

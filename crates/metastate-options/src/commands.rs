@@ -123,6 +123,8 @@ fn all() -> Vec<Command> {
             .with::<CountArgs>(),
         Command::new("verify", "Recheck a saved result with code that the solver does not share", VERIFY).with::<VerifyArgs>(),
         Command::new("report", "Make the page of a result anew", REPORT).with::<ReportArgs>(),
+        Command::new("diff", "What is different between two results: zones matched, states that moved, flows that changed", DIFF)
+            .with::<DiffArgs>(),
         Command::new("forecast", "n-step forecasts, stationary law, timescales and passage times from the latent chain", FORECAST)
             .with::<ForecastArgs>(),
         Command::new("compare", "This method and its rivals on the same held-out folds", COMPARE).with::<InputArgs>().with::<CompareArgs>(),
@@ -164,10 +166,18 @@ const VERIFY: &str = "Example:
 
 Exit code 0 only if every number agrees.";
 
-const REPORT: &str = "Example:
+const REPORT: &str = "Examples:
   metastate report out/zones
+  metastate report out/stations --places stations.csv --label station_id --lon lng --lat lat
+  metastate report out/stations --zone-names names.csv --outline hull
 
 Then open out/zones/report.html; it needs no network.";
+
+const DIFF: &str = "Examples:
+  metastate diff out/january out/february
+  metastate diff out/january out/february --out out/changed
+
+States that both results have are compared; the others are counted.";
 
 const FORECAST: &str = "Examples:
   metastate forecast out/protein

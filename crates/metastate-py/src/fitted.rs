@@ -49,7 +49,7 @@ impl Fitted {
             out.set_item("lon", PyArray1::from_vec(py, places.iter().map(|p| p.0).collect()))?;
             out.set_item("lat", PyArray1::from_vec(py, places.iter().map(|p| p.1).collect()))?;
         }
-        out.set_item("cell", s.loaded.cell)?;
+        out.set_item("cell", s.loaded.cell())?;
         if let Some(k) = &s.kinetics {
             kinetics::put(py, &out, k)?;
         }

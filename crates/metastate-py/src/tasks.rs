@@ -9,10 +9,11 @@ use metastate::solve::Factors;
 use metastate::solve::score::{Model, Smoothing, score as score_of};
 use metastate::{Csr, Label, Mat, StateIndex};
 use metastate_ingest::Data;
+use metastate_tasks::args::DiffArgs;
 use metastate_tasks::error::{CliError, Result};
 use metastate_tasks::stop::Stopper;
 use metastate_tasks::watch::WatchReading;
-use metastate_tasks::{compare as comparing, data, fit as fitting, simulate as simulating, verify as verifying};
+use metastate_tasks::{compare as comparing, data, diff as differing, fit as fitting, simulate as simulating, verify as verifying};
 use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -70,6 +71,14 @@ pub fn compare(
         let compared = comparing::run_on(&command, asked.seed, reporter, stopper, |watch| input.ingest(&command.input, true, watch))?;
         json(&compared)
     })
+}
+
+/// What is different between two result folders; what stands in `diff.json` is handed back.
+#[pyfunction]
+#[pyo3(signature = (first, second, out=None, force=false))]
+pub fn diff(py: Python<'_>, first: PathBuf, second: PathBuf, out: Option<PathBuf>, force: bool) -> PyResult<String> {
+    let asked = DiffArgs { first, second, out, force };
+    watched::run(py, None, None, move |_, _| json(&differing::run(&asked)?))
 }
 
 /// Rechecks a result folder, from its own inputs or from the data given.

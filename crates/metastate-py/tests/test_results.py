@@ -202,3 +202,20 @@ def test_anndata():
     assert np.isfinite(more.obsm["metastates"][0]).all() and np.isnan(more.obsm["metastates"][1]).all() and more.obs["metastates"].tolist()[1] == "none"
     with pytest.raises(ValueError, match="no transition matrix in obsp"):
         ms.fit(anndata.AnnData(np.zeros((3, 2))))
+
+
+def test_what_is_different_between_two_results(result, tmp_path):
+    place = result.save(tmp_path / "saved")
+    same = ms.diff(result, place)
+    assert same.adjusted_rand == 1.0 and same.moves == () and same.summary["moved"] == 0
+    counts = {"from": [0, 0, 1, 1, 2, 2, 3, 3] * 9, "to": [1, 0, 0, 1, 3, 2, 2, 3] * 9, "count": [5, 9] * 36}
+    moved = {**counts, "to": [1, 0, 0, 1, 0, 1, 2, 3] * 9}
+    one, other = (ms.fit(c, kind="counts", rank=2, refit="least-squares") for c in (counts, moved))
+    found = one.diff(other)
+    assert found.summary["states"]["common"] == 4 and 0 <= found.stayed < 1
+    assert {m["label"] for m in found.moves} <= {"0", "1", "2", "3"} and len(found.to_pandas()) == len(found.moves) > 0
+    assert "common states" in repr(found)
+    ms.diff(one, other, out=tmp_path / "changed")
+    assert (tmp_path / "changed" / "diff.html").exists()
+    with pytest.raises(ValueError, match="no state in common"):
+        ms.diff(one, ms.fit([["a", "b", "a", "b", "c", "c"] * 9], lambda_ratio=0.3))

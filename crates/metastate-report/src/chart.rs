@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::map::escaped;
+use crate::sheet::escaped;
 use crate::sheet::{Area, INK, Sheet, TICK_BESIDE, TO_BASE_LINE};
 
 /// Room at the right is for the ticks of the second axis.

@@ -3,14 +3,18 @@
 use std::fmt::Write;
 
 use crate::chart::Scale;
-use crate::map::{COLOURS, escaped};
-use crate::sheet::{Area, Sheet, TO_BASE_LINE};
+use crate::sheet::{Area, Sheet, TO_BASE_LINE, escaped};
 
 /// Room at the right is for the legend.
 const SHEET: Sheet = Sheet { width: 640.0, height: 400.0, left: 76.0, right: 150.0, top: 36.0, bottom: 52.0, name_from_left: 16.0 };
 /// Empty room at both ends of an axis, as a share of what it shows.
 const ROOM_BESIDE: f64 = 0.04;
 const ROOM_ABOVE: f64 = 0.05;
+/// Colours of series: Okabe and Ito's, then their darker sisters.
+const COLOURS: [&str; 16] = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999", "#003f63", "#8a5f00", "#005a42", "#7a4864",
+    "#2a6b8c", "#803800", "#90882a", "#555555",
+];
 /// The legend: below the top of the axes, from line to line, from the axes to the stroke and to the name.
 const LEGEND_TOP: f64 = 8.0;
 const LEGEND_LINE: f64 = 18.0;

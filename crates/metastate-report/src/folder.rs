@@ -22,8 +22,9 @@ pub fn check_free(place: &Path, force: bool) -> Result<()> {
 
 /// Files that `metastate` writes into folders without a document that names their kind: a simulated chain.
 const SIMULATED: [&str; 5] = ["U.npy", "V.npy", "xi.npy", "P.npy", "counts.csv"];
-/// What the document of a folder of ours begins its story with: a result, a comparison, a forecast.
-const DOCUMENTS: [(&str, &str); 3] = [("summary.json", "schema"), ("compare.json", "methods"), ("forecast.json", "timescales")];
+/// What the document of a folder of ours begins its story with: a result, a comparison, a forecast, a difference.
+const DOCUMENTS: [(&str, &str); 4] =
+    [("summary.json", "schema"), ("compare.json", "methods"), ("forecast.json", "timescales"), ("diff.json", "zones")];
 
 /// Whether a folder is one that `metastate` wrote, as far as its own document tells; an empty one is nobody's.
 fn is_ours(place: &Path) -> bool {

@@ -5,14 +5,17 @@
 
 #![forbid(unsafe_code)]
 
+mod bars;
 mod chart;
 mod claim;
+mod colours;
 pub mod disk;
 mod error;
 mod figure;
 mod fit_tables;
 pub mod folder;
 mod forecast;
+mod ground;
 pub mod hash;
 pub mod inside;
 mod kinetics;
@@ -25,11 +28,14 @@ mod plots;
 mod png;
 mod result;
 mod sheet;
+mod spread;
 mod summary;
 mod tables;
 mod zones;
 
+pub use bars::bar_chart;
 pub use claim::Claim;
+pub use colours::colour as zone_colour;
 pub use error::{Error, Result};
 pub use figure::{Figure, Series};
 pub use fit_tables::{path_csv, ranks_csv, uncertainty_csv};
@@ -37,15 +43,16 @@ pub use forecast::{
     BlendRecord, CheckRow, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow,
     StationaryClass, TimescaleRow, write_forecast,
 };
+pub use ground::{Ground, Outline, Shapes};
 pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};
-pub use load::{Destinations, SavedResult, load, load_extras};
-pub use map::{bar_chart, zone_map};
+pub use load::{Destinations, SavedResult, load, load_extras, load_zone_flows};
+pub use map::{MapLook, zone_map};
 pub use png::Painter;
-pub use result::{FitResult, LargestMembership, pictures, remake, write};
+pub use result::{FitResult, LargestMembership, pictures, put_places, remake, write};
 pub use summary::{
     BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, KineticsRecord,
     LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
     StatusWord, Summary, TriedStart, UncertaintyRecord, WhitenedRecord, summary_schema,
 };
 pub use tables::{DESTINATIONS_FILE, csv_field, destinations_csv, number, parse_csv, spreadsheet_field};
-pub use zones::ZoneSet;
+pub use zones::{ZONE_FLOWS_FILE, ZoneSet};

@@ -12,6 +12,7 @@ use crate::npz::{Array, read_npz};
 use crate::page::Extras;
 use crate::summary::{RefitRecord, Summary};
 use crate::tables::{DESTINATIONS_FILE, parse_csv};
+use crate::zones::ZONE_FLOWS_FILE;
 use crate::{hash, inside};
 
 /// A result as its files tell it.
@@ -196,6 +197,31 @@ impl SavedResult {
         };
         self.column(name)?.into_iter().map(number).collect()
     }
+}
+
+/// `zone_flows.csv` of so many zones: shares of all transitions, and the transitions where they were counted.
+pub fn load_zone_flows(folder: &Path, zones: usize) -> Result<Option<(Mat, Option<Mat>)>> {
+    let path = folder.join(ZONE_FLOWS_FILE);
+    let Some(bytes) = inside::read_if_there(folder, ZONE_FLOWS_FILE)? else { return Ok(None) };
+    let rows = String::from_utf8(bytes).ok().and_then(|text| parse_csv(&text)).ok_or_else(|| damaged(&path, "is no table"))?;
+    let (header, rows) = rows.split_first().ok_or_else(|| damaged(&path, "is empty"))?;
+    let column = |name: &str| header.iter().position(|h| h == name);
+    let square = rows.len() == zones * zones && rows.iter().all(|row| row.len() == header.len());
+    let in_order = |from: usize, to: usize| {
+        rows.iter().enumerate().all(|(k, r)| r[from] == (k / zones + 1).to_string() && r[to] == (k % zones + 1).to_string())
+    };
+    let (Some(from), Some(to), Some(share), true) = (column("from_zone"), column("to_zone"), column("share"), square) else {
+        return Err(damaged(&path, format!("has not one row for each pair of the {zones} zones, or other columns")));
+    };
+    if !in_order(from, to) {
+        return Err(damaged(&path, "has its pairs of zones in another order"));
+    }
+    let numbers = |at: usize| -> Result<Mat> {
+        let number = |row: &Vec<String>| row[at].parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+        let all: Option<Vec<f64>> = rows.iter().map(number).collect();
+        all.and_then(|all| Mat::from_vec(zones, zones, all).ok()).ok_or_else(|| damaged(&path, "holds something that is no share"))
+    };
+    Ok(Some((numbers(share)?, column("transitions").map(numbers).transpose()?)))
 }
 
 /// What the page shows beyond the tables, for so many states; nothing where the folder was written without it.

@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
+use metastate::aggregate::Partition;
 use metastate::aggregate::latent::LatentChain;
-use metastate::aggregate::polygons::{Polygon, outline};
 
 use crate::chart::{Axis, Chart};
-use crate::map::{escaped, zone_map};
+use crate::colours;
+use crate::map::{MapLook, zone_map};
 use crate::page::{Extras, Heat};
 use crate::result::FitResult;
+use crate::sheet::escaped;
 
 /// Corners at each side of a map that may lie outside of it.
 const OUTSIDE: f64 = 0.025;
@@ -32,21 +34,23 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
     add("convergence", convergence(extras));
     add("timescales", timescales(result, lag, extras));
     add("matrices", extras.heat.as_ref().map(matrices));
-    if let Some((places, side)) = result.coordinates.zip(extras.cell) {
-        let ours: Vec<usize> = result.partition.labels.iter().map(|z| *z as usize).collect();
-        add("map", Some(zone_map(&format!("{} zones", result.partition.clusters()), &outlines(places, side, &ours), side, OUTSIDE)));
+    if let Some((places, ground)) = result.coordinates.zip(extras.ground(result.coordinates)) {
+        let alike = result.zones_are_metastates();
+        let colours: Vec<String> = (0..result.partition.clusters()).map(|z| colours::of_zone(z, alike, result.model.rank())).collect();
+        let names = if result.zones_have_names { result.zone_names } else { &[] };
+        let title = format!("{} zones", result.partition.clusters());
+        let look = MapLook { title: &title, colours: &colours, names, within: OUTSIDE };
+        add("map", Some(zone_map(&look, &ground.shapes(result.labels, places, result.partition, result.xi))));
         if let Some(rival) = extras.rival.as_ref().filter(|r| r.zones.len() == places.len()) {
-            let theirs: Vec<usize> = rival.zones.iter().map(|z| *z as usize).collect();
-            add("map-rival", Some(zone_map(&rival.name, &outlines(places, side, &theirs), side, OUTSIDE)));
+            let zones: Vec<u32> = rival.zones.iter().map(|z| u32::from(*z)).collect();
+            let count = zones.iter().max().map_or(0, |m| *m as usize + 1);
+            let theirs = Partition::numbered(zones, result.xi, count);
+            let colours: Vec<String> = (0..count).map(|z| colours::of_zone(z, alike, result.model.rank())).collect();
+            let look = MapLook { title: &rival.name, colours: &colours, names: &[], within: OUTSIDE };
+            add("map-rival", Some(zone_map(&look, &ground.shapes(result.labels, places, &theirs, result.xi))));
         }
     }
     plots
-}
-
-fn outlines(places: &[(f64, f64)], side: f64, zone: &[usize]) -> Vec<Vec<Polygon>> {
-    let zones = zone.iter().max().map_or(0, |m| m + 1);
-    let cell = |&(lon, lat): &(f64, f64)| ((lon / side).floor() as i64, (lat / side).floor() as i64);
-    (0..zones).map(|z| outline(places.iter().zip(zone).filter(|(_, of)| **of == z).map(|(place, _)| cell(place)))).collect()
 }
 
 fn path(extras: &Extras) -> Option<String> {

@@ -10,13 +10,14 @@ use metastate::solve::Factors;
 
 use crate::error::{Result, damaged, writing};
 use crate::folder::{Draft, write_file};
+use crate::ground::Ground;
 use crate::hash;
 use crate::inside;
 use crate::npz::{Array, npz_bytes};
 use crate::page::{self, Extras};
 use crate::png::Painter;
 use crate::summary::Summary;
-use crate::zones::ZoneSet;
+use crate::zones::{ZONE_FLOWS_FILE, ZoneSet};
 use crate::{parquet_table, plots, tables};
 
 /// A solution with the names of its states.
@@ -32,8 +33,12 @@ pub struct FitResult<'a> {
     pub coordinates: Option<&'a [(f64, f64)]>,
     /// What people call the states, where that is known.
     pub names: Option<&'a [String]>,
-    /// Side of a cell in degrees, when the states are cells.
-    pub cell: Option<f64>,
+    /// What the states are on the map, where they have places.
+    pub ground: Option<Ground>,
+    /// What the zones are called; empty where only numbers are known.
+    pub zone_names: &'a [String],
+    /// Whether people would know the zones by these names: names of cells are their corners.
+    pub zones_have_names: bool,
     /// U and V of the stated problem, for `factors.npz`.
     pub factors: &'a Factors,
     /// What tables, zones, page and plots show: the refit where there is one, else the same.
@@ -42,6 +47,8 @@ pub struct FitResult<'a> {
     pub partition: &'a Partition,
     /// What moves between them, for the tables of zones; none where the tables stand already, or origins and destinations are different sets.
     pub flows: Option<&'a ZoneFlows>,
+    /// The same in transitions, where they were counted.
+    pub trips: Option<&'a Mat>,
     /// The dual point behind the bound.
     pub witness: &'a Witness,
     /// Further files, by name.
@@ -54,6 +61,11 @@ impl FitResult<'_> {
         self.destinations.unwrap_or(self.labels)[j].to_string()
     }
 
+    /// What people call a destination, or its label.
+    pub(crate) fn destination_name(&self, j: usize) -> String {
+        if self.destinations.is_some() { self.destination(j) } else { self.state_name(j) }
+    }
+
     /// What a destination weighs where two are equal otherwise: its share as an origin, nothing where it is none.
     pub(crate) fn destination_weight(&self, j: usize) -> f64 {
         if self.destinations.is_some() { 0.0 } else { self.xi[j] }
@@ -62,6 +74,22 @@ impl FitResult<'_> {
     /// What people call a state, or its label.
     pub fn state_name(&self, i: usize) -> String {
         self.names.map(|names| names[i].clone()).filter(|name| !name.is_empty()).unwrap_or_else(|| self.labels[i].to_string())
+    }
+
+    /// The zones with all that their files tell.
+    pub fn zone_set(&self) -> ZoneSet<'_> {
+        ZoneSet {
+            partition: self.partition,
+            flows: self.flows,
+            trips: self.trips,
+            labels: self.labels,
+            state_names: self.names,
+            names: Some(self.zone_names).filter(|names| !names.is_empty()),
+            xi: self.xi,
+            u: &self.model.u,
+            places: self.coordinates.zip(self.ground),
+            alike: self.zones_are_metastates(),
+        }
     }
 
     /// Whether there is a zone for each meta-state, numbered so that zone j shares most with meta-state j. A number of zones that was asked for
@@ -117,31 +145,17 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
         Array::list("excess", &w.excess),
     ];
     put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
-    put("states.csv", tables::states(result, &largest.metastate).as_bytes())?;
-    put(
-        "states.parquet",
-        &parquet_table::states(result, &largest.metastate).map_err(|e| damaged(place, format!("cannot be written ({e})")))?,
-    )?;
+    for (name, bytes) in state_files(place, result, &largest)? {
+        put(name, &bytes)?;
+    }
     put("metastates.csv", tables::metastates(result, &largest).as_bytes())?;
     if result.destinations.is_none() {
         let mut latent = Mat::default();
         thin::product(&result.model.v.transposed(), &result.model.u, &mut latent);
         put("latent.csv", tables::latent(&latent).as_bytes())?;
     }
-    let map = ZoneSet {
-        partition: result.partition,
-        flows: result.flows,
-        labels: result.labels,
-        xi: result.xi,
-        u: &result.model.u,
-        cells: result.coordinates.zip(result.cell),
-    };
-    put("zones.csv", map.table().as_bytes())?;
-    if let Some(text) = map.geojson() {
-        put("zones.geojson", text.as_bytes())?;
-    }
-    if let Some(bytes) = map.geoparquet() {
-        put("zones.parquet", &bytes.map_err(|e| damaged(place, format!("cannot be written ({e})")))?)?;
+    for (name, bytes) in zone_files(place, result)? {
+        put(name, &bytes)?;
     }
     for (name, bytes) in result.extra {
         put(name, bytes)?;
@@ -155,6 +169,55 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
     draft.file("summary.json", json(&summary).as_bytes())?;
     draft.finish(force)?;
     Ok(summary)
+}
+
+type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// The table of states, twice.
+fn state_files(place: &Path, result: &FitResult, largest: &LargestMembership) -> Result<Files> {
+    let twin = parquet_table::states(result, &largest.metastate).map_err(|e| damaged(place, format!("cannot be written ({e})")))?;
+    Ok(vec![("states.csv", tables::states(result, &largest.metastate).into_bytes()), ("states.parquet", twin)])
+}
+
+/// Everything about zones: their table, what moves between them, and where places are known their maps.
+fn zone_files(place: &Path, result: &FitResult) -> Result<Files> {
+    let set = result.zone_set();
+    let mut files = vec![("zones.csv", set.table().into_bytes())];
+    files.extend(set.flow_table().map(|text| (ZONE_FLOWS_FILE, text.into_bytes())));
+    files.extend(set.geojson().map(|text| ("zones.geojson", text.into_bytes())));
+    if let Some(bytes) = set.geoparquet() {
+        files.push(("zones.parquet", bytes.map_err(|e| damaged(place, format!("cannot be written ({e})")))?));
+    }
+    Ok(files)
+}
+
+/// Writes the folder that stands anew with what has become known about places and zones: tables, maps, page and plots as a fit would have written them; everything
+/// else stays as it is, byte by byte. Whole or not at all.
+pub fn put_places(place: &Path, mut summary: Summary, result: &FitResult, extras: &Extras) -> Result<usize> {
+    let largest = LargestMembership::new(&result.model.u, result.xi);
+    let draft = Draft::begin(place)?;
+    let mut anew: Files = state_files(place, result, &largest)?;
+    anew.extend(zone_files(place, result)?);
+    anew.push(("page.json", serde_json::to_vec(extras).unwrap_or_default()));
+    // A map that is no more: places became points.
+    if !anew.iter().any(|(name, _)| *name == "zones.parquet") {
+        summary.files.remove("zones.parquet");
+    }
+    for name in summary.files.keys().filter(|name| !anew.iter().any(|(n, _)| n == name)) {
+        draft.file(name, &inside::read(place, name)?)?;
+    }
+    for (name, bytes) in &anew {
+        summary.files.insert((*name).to_owned(), hash::of_bytes(bytes));
+        draft.file(name, bytes)?;
+    }
+    for (name, svg) in plots::all(result, summary.lag(), extras) {
+        draft.file(&format!("plots/{name}"), svg.as_bytes())?;
+    }
+    let html = page::render(&summary, result, extras);
+    draft.file("report.html", html.as_bytes())?;
+    draft.file("summary.json", json(&summary).as_bytes())?;
+    draft.finish(true)?;
+    Ok(html.len())
 }
 
 /// `report.html` and the plots, by their names in the folder: what [`remake`] writes there.

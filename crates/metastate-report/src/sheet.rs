@@ -3,7 +3,11 @@
 use std::fmt::Write;
 
 use crate::chart::{Scale, tick};
-use crate::map::escaped;
+
+/// A text inside SVG.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
 
 /// The grid, and the lines and bars that are drawn in no colour of a series.
 const GRID: &str = "#e4e4e4";

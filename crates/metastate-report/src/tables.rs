@@ -52,7 +52,7 @@ pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> String {
     out
 }
 
-/// Size, mass, anchor states (largest membership, then weight), top destinations with their shares, and, where the chain goes on, the share in the
+/// Size, mass, anchor states with their memberships (largest first, then by weight), top destinations with their shares, and, where the chain goes on, the share in the
 /// stationary law of the latent chain (the one that the data's own law leads to, where there are several).
 pub(crate) fn metastates(result: &FitResult, largest_membership: &LargestMembership) -> String {
     let (u, v) = (&result.model.u, &result.model.v);
@@ -61,13 +61,13 @@ pub(crate) fn metastates(result: &FitResult, largest_membership: &LargestMembers
     let chain = goes_on.then(|| LatentChain::new(u, v).and_then(|chain| chain.stationary(result.xi)).ok()).flatten();
     let stationary = |j: usize| chain.as_ref().map_or(f64::NAN, |laws| laws.limit[j]);
     let mut out = String::from("metastate,size,mass");
-    (1..=named).for_each(|k| push(&mut out, format_args!(",anchor_{k}")));
+    (1..=named).for_each(|k| push(&mut out, format_args!(",anchor_{k},membership_{k}")));
     (1..=named_ends).for_each(|k| push(&mut out, format_args!(",destination_{k},share_{k}")));
     out.push_str(if goes_on { ",stationary\n" } else { "\n" });
     for j in 0..u.cols() {
         push(&mut out, format_args!("{},{},{:?}", j + 1, largest_membership.sizes[j], largest_membership.masses[j]));
         for i in largest(u.rows(), named, |i| (u[(i, j)], result.xi[i])) {
-            push(&mut out, format_args!(",{}", csv_field(&result.labels[i].to_string())));
+            push(&mut out, format_args!(",{},{:?}", csv_field(&result.labels[i].to_string()), u[(i, j)]));
         }
         for i in largest(v.rows(), named_ends, |i| (v[(i, j)], result.destination_weight(i))) {
             push(&mut out, format_args!(",{},{:?}", csv_field(&result.destination(i)), v[(i, j)]));

@@ -2,13 +2,14 @@
 
 use metastate::fit::Parts;
 use metastate::kinetics::Classes;
-use metastate::{Chain, Connected, Estimate, Given, RowWeights, StateIndex, TwoSided, WeightsBy};
-use metastate_ingest::{As, CellSize, CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
-use metastate_report::FileRecord;
+use metastate::{Chain, Connected, Estimate, Given, Label, RowWeights, StateIndex, TwoSided, WeightsBy};
+use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
+use metastate_report::{FileRecord, Ground, Outline};
 
 use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
 use crate::places;
+use crate::zone_names::ZoneNames;
 
 /// The data of a fit, with what is known about the files behind them.
 pub struct Dataset {
@@ -20,8 +21,10 @@ pub struct Dataset {
     pub destination_coordinates: Option<Vec<(f64, f64)>>,
     /// What people call the states, where `--places` says it; empty for those it does not know.
     pub names: Option<Vec<String>>,
-    /// Side of a cell in degrees, when the states are cells.
-    pub cell: Option<f64>,
+    /// What the states are on the map, where they have places.
+    pub ground: Option<Ground>,
+    /// Names that somebody gave to zones.
+    pub zone_names: Option<ZoneNames>,
     /// Which bytes it came from.
     pub inputs: Vec<FileRecord>,
     /// What the inputs were read as, in one line.
@@ -38,6 +41,17 @@ impl Dataset {
     /// P, xi and labels.
     pub fn chain(&self) -> &Chain {
         self.data.chain()
+    }
+
+    /// The side of a cell in degrees, where the states are squares.
+    pub fn cell(&self) -> Option<f64> {
+        self.ground.and_then(Ground::side)
+    }
+
+    /// Whether people would know zones by the names of their states: cells are named by their corners, and numbers are no names.
+    pub fn zones_have_names(&self) -> bool {
+        let texts = || self.chain().index().labels().all(|l| matches!(l, Label::Text(_)));
+        self.zone_names.is_some() || self.names.is_some() || (!self.ground.is_some_and(Ground::is_cells) && texts())
     }
 
     /// The counts in parts; none for a transition matrix.
@@ -71,6 +85,7 @@ pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn ReadProgress) -
 pub fn estimate(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
     let mut data = chain_of(ingested, fit)?;
     places::apply(&mut data, fit)?;
+    ZoneNames::apply(&mut data, fit)?;
     Ok(data)
 }
 
@@ -110,7 +125,8 @@ fn chain_of(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
                 coordinates: None,
                 destination_coordinates: None,
                 names: None,
-                cell: None,
+                ground: None,
+                zone_names: None,
                 inputs,
                 read_as: ingested.read_as,
                 rows: matrix.entries,
@@ -188,7 +204,8 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
         coordinates,
         destination_coordinates,
         names: None,
-        cell: counted.cell.and_then(CellSize::side),
+        ground: counted.cell.map(|cell| cell.side().map_or(Ground::Other(Outline::Hexagons), Ground::Squares)),
+        zone_names: None,
         inputs: Vec::new(),
         read_as: String::new(),
         rows: counted.rows,

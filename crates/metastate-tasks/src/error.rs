@@ -135,7 +135,14 @@ impl From<metastate::Error> for CliError {
             return CliError::failed(e.code(), e.to_string())
                 .remedy("remove the checkpoint folders beside the result and run without --resume");
         }
-        CliError::bad(e.code(), e.to_string())
+        let too_few = matches!(e, metastate::Error::Empty { what: "the held-out part" });
+        let error = CliError::bad(e.code(), e.to_string());
+        match too_few {
+            true => error.remedy(
+                "there are too few transitions to hold some of them out, which choosing needs: give more rows, or choose yourself, such as --lambda-ratio 0.5",
+            ),
+            false => error,
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use metastate::aggregate::Partition;
 use metastate::fit::Unfinished;
+use metastate::linalg::Mat;
 use metastate::{Label, Model, fit_from};
 use metastate_report::page::Extras;
 use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
@@ -94,6 +96,10 @@ pub struct FitOutcome {
     /// What stands in `kinetics.npz`; none where origins and destinations are different sets.
     pub kinetics: Option<SavedKinetics>,
     labels: Vec<Label>,
+    /// What the zones are called.
+    zone_names: Vec<String>,
+    /// Transitions between the zones, where they were counted.
+    trips: Option<Mat>,
     /// The labels of the destinations, where they are another set.
     pub destinations: Option<Vec<Label>>,
     trace: Trace,
@@ -107,11 +113,14 @@ impl FitOutcome {
             xi: self.loaded.chain().xi(),
             coordinates: self.loaded.coordinates.as_deref(),
             names: self.loaded.names.as_deref(),
-            cell: self.loaded.cell,
+            ground: self.loaded.ground,
+            zone_names: &self.zone_names,
+            zones_have_names: self.loaded.zones_have_names(),
             factors: &self.model.solution.factors,
             model: self.model.factors(),
             partition: &self.model.zones,
             flows: self.model.moves.as_ref().map(|m| &m.flows),
+            trips: self.trips.as_ref(),
             witness: &self.model.solution.witness,
             extra: &self.extra,
         }
@@ -196,15 +205,31 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
         let table = metastate_report::destinations_csv(labels, &arrivals, model.factors(), loaded.chain().xi(), places);
         extra.push((metastate_report::DESTINATIONS_FILE, table.into_bytes()));
     }
-    let summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
+    let mut summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
     all_numbers(&summary, &extra)?;
-    Ok(FitOutcome { summary, model, extra, kinetics, labels, destinations, trace, loaded })
+    let trips = model.moves.as_ref().and_then(|_| loaded.chain().counts()).map(|counts| between_zones(counts, &model.zones));
+    let (given, hints) = loaded.zone_names.as_ref().map(|names| names.of(&model.zones, &texts(&labels))).unwrap_or_default();
+    summary.hints.extend(hints);
+    let mut outcome = FitOutcome { summary, model, extra, kinetics, labels, zone_names: given, trips, destinations, trace, loaded };
+    outcome.zone_names = outcome.result().zone_set().zone_names();
+    Ok(outcome)
+}
+
+fn texts(labels: &[Label]) -> Vec<String> {
+    labels.iter().map(Label::to_string).collect()
+}
+
+/// How many transitions lead from zone to zone: whole numbers where they were counted as such.
+fn between_zones(counts: &metastate::Csr, zones: &Partition) -> Mat {
+    let mut trips = Mat::zeros(zones.clusters(), zones.clusters());
+    counts.triplets().for_each(|(i, j, n)| trips[(zones.labels[i as usize] as usize, zones.labels[j as usize] as usize)] += n);
+    trips
 }
 
 /// No input may lie in the folder that is to be replaced, nor in those of the checkpoints.
 fn keep_inputs(out: &Path, input: &InputArgs, fit: &FitArgs) -> Result<()> {
     let mut read = place::inputs(input);
-    read.extend(fit.places.iter().cloned());
+    read.extend(fit.places.iter().chain(&fit.zone_names).cloned());
     read.extend(fit.truth.iter().flat_map(|t| t.split(',')).map(PathBuf::from));
     if let Init::Result(folder) = fit.init() {
         read.push(folder);

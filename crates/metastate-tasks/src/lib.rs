@@ -9,12 +9,14 @@ pub mod compare;
 pub mod count;
 pub mod data;
 pub mod demo;
+pub mod diff;
 pub mod error;
 pub mod explain;
 pub mod fit;
 pub mod forecast;
 pub mod inputs;
 pub mod memory;
+mod named;
 mod path_checkpoint;
 mod place;
 mod places;
@@ -28,6 +30,7 @@ pub mod stop;
 mod truth;
 pub mod verify;
 pub mod watch;
+mod zone_names;
 
 /// The options of all tasks; they are defined in a crate of their own.
 pub use metastate_options as args;

@@ -8,11 +8,12 @@ use metastate::linalg::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
 use metastate_report::folder::{self, Draft};
 use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
-use metastate_report::{FitResult, Painter, inside, parse_csv, spreadsheet_field};
+use metastate_report::{FitResult, Ground, Painter, SavedResult, inside, parse_csv, spreadsheet_field};
 use serde::Serialize;
 
 use crate::args::{Clusters, ReportArgs};
-use crate::error::Result;
+use crate::error::{CliError, Result};
+use crate::named;
 use crate::verify::recorded_options;
 use crate::watch::Trace;
 
@@ -29,7 +30,9 @@ pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, mut path: Option<
         *zones = in_our_order(result.partition, zones.iter().map(|z| u32::from(*z)), result.xi);
     }
     Ok(Extras {
-        cell: result.cell,
+        cell: result.ground.and_then(Ground::side),
+        outline: result.ground.and_then(Ground::outline),
+        zones_have_names: result.zones_have_names,
         // The pictures have the same states along both sides.
         heat: chain.goes_on().then(|| Heat::new(chain.p(), chain.xi(), result.model, result.partition)),
         trace: trace.points,
@@ -79,8 +82,21 @@ pub fn run(command: &ReportArgs) -> Result<Made> {
         folder::check_free(out, false)?;
     }
     let bytes = match place.join(COMPARISON).is_file() {
+        true if named::asks(command) => {
+            return Err(CliError::bad(
+                "E-CLI-ARGUMENT",
+                "places and names belong to the result of a fit, and this folder is one of compare",
+            )
+            .at(place.display().to_string())
+            .remedy("name the result folder of fit or path"));
+        }
         true => comparison_anew(place, painter.as_ref())?,
-        false => fit_anew(place, painter.as_ref())?,
+        false => {
+            if named::asks(command) {
+                named::give(place, command)?;
+            }
+            fit_anew(place, painter.as_ref())?
+        }
     };
     if let Some(out) = &command.escape_formulas {
         for_spreadsheets(place, out)?;
@@ -131,16 +147,33 @@ fn comparison_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     Ok(html.len())
 }
 
+/// The zones as the folder has them; as many as there were, also where the last ones are empty.
+pub fn partition(place: &Path, loaded: &SavedResult) -> Result<Partition> {
+    let count = match recorded_options(place, loaded)?.1.hard() {
+        Clusters::Count(k) => k,
+        _ => loaded.model().rank(),
+    };
+    Ok(Partition::numbered(loaded.zones(count)?, &loaded.xi, count))
+}
+
+/// What `zones.csv` calls so many zones.
+pub fn zone_names(place: &Path, zones: usize) -> Result<Vec<String>> {
+    let damaged = || metastate_report::Error::Damaged {
+        path: place.join("zones.csv"),
+        what: "has not one row for each zone, or no names".to_owned(),
+    };
+    let rows = parse_csv(&inside::read_text(place, "zones.csv")?).ok_or_else(damaged)?;
+    let at = rows.first().and_then(|header| header.iter().position(|h| h == "name")).ok_or_else(damaged)?;
+    let names: Option<Vec<String>> = rows[1..].iter().map(|row| row.get(at).cloned()).collect();
+    Ok(names.filter(|names| names.len() == zones).ok_or_else(damaged)?)
+}
+
 fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let loaded = metastate_report::load(place)?;
     let extras = metastate_report::load_extras(place, loaded.xi.len())?;
     let labels: Vec<Label> = loaded.column("label")?.into_iter().map(|l| Label::from(l.as_str())).collect();
-    // As many as there were, also where the last ones are empty.
-    let count = match recorded_options(place, &loaded)?.1.hard() {
-        Clusters::Count(k) => k,
-        _ => loaded.model().rank(),
-    };
-    let partition = Partition::numbered(loaded.zones(count)?, &loaded.xi, count);
+    let partition = partition(place, &loaded)?;
+    let zone_names = zone_names(place, partition.clusters())?;
     let coordinates = loaded.coordinates()?;
     let destinations = loaded.destinations.as_ref().map(|d| d.labels());
     let names = loaded.column("name").ok();
@@ -150,11 +183,14 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
         xi: &loaded.xi,
         coordinates: coordinates.as_deref(),
         names: names.as_deref(),
-        cell: extras.cell,
+        ground: extras.ground(coordinates.as_deref()),
+        zone_names: &zone_names,
+        zones_have_names: extras.zones_have_names,
         factors: &loaded.factors,
         model: loaded.model(),
         partition: &partition,
         flows: None,
+        trips: None,
         witness: &loaded.witness,
         extra: &[],
     };

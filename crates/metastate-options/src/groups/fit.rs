@@ -106,6 +106,10 @@ options! {
         lon: String = "lon".to_owned() => |e| e.value("COL");
         /// Name of the column of --places with the latitude in degrees.
         lat: String = "lat".to_owned() => |e| e.value("COL");
+        /// What ground the places of --places have on the map and in zones.geojson.
+        outline: OutlineKind = OutlineKind::Voronoi => |e| e.requires("places");
+        /// Table with names for zones: the columns zone (its number) and name, or label (a state in it) and name. Without it, a zone is called as the state that belongs to it most.
+        zone_names: Option<PathBuf> = None => |e| e.value("FILE");
         /// Number of data sets that are drawn anew from the fitted model (blocks of frames, for trajectories) and fitted again, for 90 % intervals of
         /// memberships and timescales. 50 are usual; 0 for none. Needs a likelihood refit.
         bootstrap: usize = 0 => |e| e.bounds(allowed::DRAWS);
@@ -136,6 +140,18 @@ words! {
         Paper,
         /// Rows and columns weighed so that the noise is white, cheaper directions where the likelihood found some
         Whitened,
+    }
+}
+
+words! {
+    /// `--outline`.
+    OutlineKind {
+        /// To each place what is nearer to it than to any other, within the hull of all places
+        Voronoi,
+        /// A convex hull around the places of a zone
+        Hull,
+        /// None: places stay points
+        Points,
     }
 }
 

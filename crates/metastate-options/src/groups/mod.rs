@@ -13,11 +13,12 @@ mod values;
 pub use common::{Common, CompletionsArgs, DemoArgs, ExplainArgs, ManArgs, ShellKind};
 pub use compare::{AssignArgs, AssignCommand, AssignKind, CompareArgs, CompareCommand, HardKind};
 pub use fit::{
-    ConnectedKind, FitArgs, FitCommand, MAX_RANK, ObjectiveKind, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind, WeightsKind,
+    ConnectedKind, FitArgs, FitCommand, MAX_RANK, ObjectiveKind, OutlineKind, PAPER_MAX_RANK, RefitKind, RunArgs, SolverKind, StopKind,
+    WeightsKind,
 };
 pub use forecast::{ForecastArgs, ModelKind};
 pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY, SqlDialect};
 pub use reproduce::{ReproduceArgs, ReproduceWhat};
-pub use results::{ReportArgs, VerifyArgs};
+pub use results::{DiffArgs, ReportArgs, VerifyArgs};
 pub use simulate::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
 pub use values::{Cell, Clusters, Init, weight_power};

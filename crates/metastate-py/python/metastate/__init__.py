@@ -7,15 +7,16 @@
 (40, True)
 """
 
-from ._api import compare, explain, fit, load, options, path, simulate, verify
+from ._api import compare, diff, explain, fit, load, options, path, simulate, verify
 from ._core import FileError, InputError, __version__
 from ._estimator import StateAggregation
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, Interval
-from ._result import Comparison, Result, Simulated, Verification
+from ._result import Comparison, Difference, Result, Simulated, Verification
 
 __all__ = [
     "ChapmanKolmogorov",
     "Comparison",
+    "Difference",
     "Estimate",
     "FileError",
     "Flux",
@@ -28,6 +29,7 @@ __all__ = [
     "Verification",
     "__version__",
     "compare",
+    "diff",
     "explain",
     "fit",
     "load",

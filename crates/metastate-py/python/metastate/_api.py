@@ -15,7 +15,7 @@ from . import _core, _options
 from ._data import recognise, refuse
 from ._estimator import StateAggregation, fit_result
 from ._progress import Listener
-from ._result import Comparison, Result, Simulated, Verification, from_folder
+from ._result import Comparison, Difference, Result, Simulated, Verification, from_folder
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -102,6 +102,38 @@ def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = 
     columns = {f"{n}_column" if n in ("from", "to") else n: v for n, v in options.items() if n not in ("inputs", "as", "labels", "weights")}
     given = recognise(data, options.get("as"), labels, weights, options=columns)
     return Verification(json.loads(_core.verify(result, given.payload, given.labels, given.weights)))
+
+
+def diff(
+    first: Result | StateAggregation | str | PathLike[str],
+    second: Result | StateAggregation | str | PathLike[str],
+    *,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+) -> Difference:
+    """What is different between two results: zones matched, states that moved, flows that changed, over the states that both have.
+
+    `out` keeps the folder of ``metastate diff``: tables and the page ``diff.html``.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> walk = ms.simulate("trajectory", states=30, rank=3, steps=20_000).trajectory
+    >>> one, other = ms.fit(walk, lambda_ratio=0.3), ms.fit(walk[:15_000], lambda_ratio=0.3)
+    >>> found = ms.diff(one, other)
+    >>> found.adjusted_rand > 0.9, found.summary["states"]["common"]
+    (True, 30)
+    """
+    with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
+
+        def place(result: Result | StateAggregation | str | PathLike[str], name: str) -> Path:
+            if isinstance(result, StateAggregation):
+                result._check_fitted()
+                result = result.result_
+            return result.save(Path(parent) / name) if isinstance(result, Result) else Path(result)
+
+        found = _core.diff(place(first, "first"), place(second, "second"), None if out is None else Path(out), force)
+        return Difference(json.loads(found))
 
 
 def compare(data: Any, rank: int | None = None, *, labels: Any = None, out: str | PathLike[str] | None = None, progress: Any = False, **options: Any) -> Comparison:

@@ -87,6 +87,10 @@ class StateAggregation:
         ``docs/statistics.md`` has the measured coverage.
     places : path, optional
         File with a row for each named state, with the columns `label`, `lon`, `lat` and perhaps `name`: the states then have a map and names.
+    outline : {"voronoi", "hull", "points"}
+        What ground these places have on the map and in ``zones.geojson``.
+    zone_names : path, optional
+        File with names for zones: the columns `zone` (its number from 1) and `name`, or `label` (a state in it) and `name`.
     time_limit : float, optional
         Seconds after which the best point so far is taken.
     kind : {"trips", "trajectories", "counts", "matrix"}, optional
@@ -177,6 +181,8 @@ class StateAggregation:
         name: str | None = None,
         lon: str = "lon",
         lat: str = "lat",
+        outline: Literal["voronoi", "hull", "points"] = "voronoi",
+        zone_names: str | PathLike[str] | None = None,
         bootstrap: int = 0,
         time_limit: float | None = None,
         kind: Literal["trips", "trajectories", "counts", "matrix"] | None = None,
@@ -237,6 +243,8 @@ class StateAggregation:
         self.name = name
         self.lon = lon
         self.lat = lat
+        self.outline = outline
+        self.zone_names = zone_names
         self.bootstrap = bootstrap
         self.time_limit = time_limit
         self.kind = kind

@@ -368,6 +368,12 @@ class Result(Frozen):
         """Points of any plane, such as dihedral angles, in the colours of their meta-states: one row a state in the order of `states`, or any points with their states as `labels`."""
         return _kinetics.plot_states(self, xy, ax, labels)
 
+    def diff(self, other: Result | str | PathLike[str]) -> Difference:
+        """What is different in another result over some of the same states: see ``metastate.diff``."""
+        from ._api import diff
+
+        return diff(self, other)
+
     def to_polars(self) -> Any:
         """The table of `to_pandas`, for polars."""
         import polars
@@ -511,6 +517,55 @@ class Verification(Frozen):
             for c in self.checks
         )
         return f"<table><thead><tr><th></th><th>reported</th><th>recomputed</th><th>agrees</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+class Difference(Frozen):
+    """What is different between two results.
+
+    Attributes
+    ----------
+    adjusted_rand, normalised_mutual_information : float or None
+        Agreement of the zones on the states that both have.
+    stayed : float
+        Share of the weight of these states that stayed in its zone.
+    zones : tuple of dict
+        Zones of the first with their partners, and how many states stayed, left and came.
+    moves : tuple of dict
+        States that moved, the heaviest first.
+    flows : tuple of dict
+        Flows between matched zones, those that changed most first.
+    summary : dict
+        All that stands in ``diff.json``.
+    """
+
+    adjusted_rand: float | None
+    normalised_mutual_information: float | None
+    stayed: float
+    zones: tuple[dict[str, Any], ...]
+    moves: tuple[dict[str, Any], ...]
+    flows: tuple[dict[str, Any], ...]
+    summary: dict[str, Any]
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self._set(
+            adjusted_rand=found["adjusted_rand"], normalised_mutual_information=found["normalised_mutual_information"], stayed=found["stayed"],
+            zones=tuple(found["zones"]), moves=tuple(found["moves"]), flows=tuple(found["flows"]), summary=found,
+        )  # fmt: skip
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a state that moved."""
+        import pandas
+
+        columns = ["label", "name", "first", "second", "first_mass", "second_mass", "shift"]
+        return pandas.DataFrame(list(self.moves), columns=columns).set_index("label")
+
+    def __repr__(self) -> str:
+        states = self.summary["states"]
+        ari = "–" if self.adjusted_rand is None else f"{self.adjusted_rand:.4f}"
+        return (
+            f"<metastate.Difference: {states['common']} common states, {self.summary['moved']} moved, {100 * self.stayed:.2f} % of the weight stayed, "
+            f"adjusted Rand index {ari}; {states['only_first']} only in the first, {states['only_second']} only in the second>"
+        )
 
 
 class Comparison(Frozen):

@@ -41,6 +41,8 @@ class Options(TypedDict, total=False):
     name: str | None
     lon: str
     lat: str
+    outline: Literal["voronoi", "hull", "points"]
+    zone_names: str | PathLike[str] | None
     bootstrap: int
     time_limit: float | None
     kind: Literal["trips", "trajectories", "counts", "matrix"] | None

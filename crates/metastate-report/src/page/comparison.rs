@@ -77,7 +77,7 @@ fn table(csv: &str) -> String {
 }
 
 /// Numbers in five digits, everything else as it is.
-fn short(cell: &str) -> String {
+pub(super) fn short(cell: &str) -> String {
     match cell.parse::<f64>() {
         Ok(x) if x.is_finite() && x != 0.0 && x.fract() != 0.0 => {
             let size = x.abs();

@@ -4,13 +4,19 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metastate::aggregate::latent::LatentChain;
+use metastate::aggregate::polygons::Corner;
+use metastate::aggregate::territory::UNIT;
 use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use serde_json::{Value, json};
 
 use super::extras::{Extras, PathStory, StoryMode};
 use super::heat::Heat;
+use crate::colours;
+use crate::ground::{Ground, Outline};
+use crate::map::{DRAWN_WIDTH, NARROWEST, dot_radius};
 use crate::result::{FitResult, LargestMembership};
+use crate::spread::spread;
 use crate::summary::{BoundProof, StatusWord, Summary};
 use crate::tables::{NAMED, largest};
 
@@ -32,14 +38,16 @@ const LEAST_STEPS: usize = 10;
 
 /// What was found, in one sentence.
 pub fn sentence(summary: &Summary, result: &FitResult) -> String {
-    let (rank, zones) = (result.model.rank(), result.partition.clusters());
+    // Zones without states are not told as found.
+    let (rank, all) = (result.model.rank(), result.partition.clusters());
+    let zones = result.partition.sizes.iter().filter(|n| **n > 0).count();
     if let Some(destinations) = result.destinations {
         let what = if rank == 1 { "meta-state" } else { "meta-states" };
         return format!("{rank} {what} between {} origins and {} destinations", summary.states, destinations.len());
     }
     let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let places = if result.cell.is_some() { "cells" } else { "places" };
-    match (result.coordinates.is_some(), zones == rank) {
+    let places = if result.ground.is_some_and(Ground::is_cells) { "cells" } else { "places" };
+    match (result.coordinates.is_some(), all == rank && zones == rank) {
         (true, true) => format!("{} behind {} {places}", counted(rank, "zone"), summary.states),
         (true, false) => format!("{} behind {} {places}, in {}", counted(rank, "meta-state"), summary.states, counted(zones, "zone")),
         (false, true) => format!("{} behind {} states", counted(rank, "meta-state"), summary.states),
@@ -134,6 +142,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     let (stationary, timescales, horizon) =
         chain.as_ref().map_or((None, Vec::new(), LEAST_STEPS), |chain| latent(chain, result.xi, lag, extras));
     let rows: Vec<Vec<f64>> = chain.as_ref().map(|c| (0..c.rank()).map(|i| c.k().row(i).to_vec()).collect()).unwrap_or_default();
+    let ground = result.coordinates.zip(extras.ground(result.coordinates)).map(|(places, ground)| on_the_map(result, places, ground));
     let mut told = json!(summary);
     if let Some(told) = told.as_object_mut() {
         told.remove("files");
@@ -153,6 +162,9 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "lon": result.coordinates.map(|c| floats(c.iter().map(|p| p.0 as f32))),
         "lat": result.coordinates.map(|c| floats(c.iter().map(|p| p.1 as f32))),
         "cell": extras.cell,
+        "ground": ground,
+        "colours": (0..s + colours_beyond(result, extras)).map(colours::colour).collect::<Vec<_>>(),
+        "zone_names": if result.zones_have_names { result.zone_names } else { &[] },
         "shown": STANDARD.encode(shown.iter().flat_map(|i| i.to_le_bytes()).collect::<Vec<u8>>()),
         "labels": shown.iter().map(|&i| result.state_name(i as usize)).collect::<Vec<_>>(),
         "u": words(&quantised),
@@ -173,6 +185,73 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
     })
 }
 
+/// Colours after those of the meta-states: for zones that are numbered by themselves, for those of a rival and along the path.
+fn colours_beyond(result: &FitResult, extras: &Extras) -> usize {
+    let highest = |zones: &Vec<u16>| zones.iter().max().map_or(0, |m| usize::from(*m) + 1);
+    let rival = extras.rival.as_ref().map_or(0, |r| highest(&r.zones));
+    let path = extras.path.iter().flat_map(|p| &p.points).filter_map(|p| p.zones.as_ref()).map(highest).max().unwrap_or(0);
+    result.partition.clusters().max(rival).max(path)
+}
+
+/// Beyond so many places the page draws dots, not the ground of each.
+const MOST_RINGS: usize = 20_000;
+
+/// What the map is made of where it is not made of squares: a word for it, the ground of each place as one list of corners with where each begins, hulls around zones, and
+/// places where dots are drawn that would lie on each other.
+fn on_the_map(result: &FitResult, places: &[(f64, f64)], ground: Ground) -> Value {
+    let word = ground.outline().map_or_else(|| json!("squares"), |o| json!(o));
+    let pair = |c: &Corner| [(c.0 as f64 * UNIT) as f32, (c.1 as f64 * UNIT) as f32];
+    let rings = ground.rings(result.labels, places).filter(|rings| rings.len() <= MOST_RINGS);
+    let rings = rings.map(|rings| {
+        let begins = rings.iter().scan(0u32, |sum, ring| {
+            let begin = *sum;
+            *sum += ring.len() as u32;
+            Some(begin)
+        });
+        let begins: Vec<u8> = begins.flat_map(u32::to_le_bytes).collect();
+        json!({ "begin": STANDARD.encode(begins), "corners": floats(rings.iter().flatten().flat_map(pair)) })
+    });
+    let hull = ground.outline() == Some(Outline::Hull);
+    let hulls: Option<Vec<Vec<[f32; 2]>>> = hull.then(|| {
+        let shapes = ground.shapes(result.labels, places, result.partition, result.xi);
+        shapes.zones.iter().map(|z| z.iter().flat_map(|p| &p.outer).map(pair).collect()).collect()
+    });
+    // Squares that are drawn larger than they are lie on each other where they are neighbours.
+    let drawn = match ground.side() {
+        Some(side) => (side * scale(places).1 < SMALLEST_SQUARE).then(|| apart(places, SMALLEST_SQUARE / 2.0)),
+        None => rings.is_none().then(|| apart(places, dot_radius(places.len()))),
+    };
+    json!({
+        "word": word, "rings": rings, "hulls": hulls,
+        "lon": drawn.as_ref().map(|d| floats(d.iter().map(|p| p.0 as f32))), "lat": drawn.as_ref().map(|d| floats(d.iter().map(|p| p.1 as f32))),
+    })
+}
+
+/// Squares are drawn at so many pixels at least, where there are few of them.
+const SMALLEST_SQUARE: f64 = 3.0;
+
+/// How much shorter a degree of longitude is than one of latitude, and the pixels of a degree of latitude on a picture of all places.
+fn scale(places: &[(f64, f64)]) -> (f64, f64) {
+    let known = || places.iter().filter(|p| p.0.is_finite() && p.1.is_finite());
+    let ends = |f: fn(&(f64, f64)) -> f64| known().map(f).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    let ((west, east), (south, north)) = (ends(|p| p.0), ends(|p| p.1));
+    let narrow = ((south + north) / 2.0).to_radians().cos().max(NARROWEST);
+    (narrow, DRAWN_WIDTH / ((east - west) * narrow).max(north - south).max(1e-9))
+}
+
+/// Places as dots of this radius are drawn: those that would lie on each other moved apart, at the size of a usual page.
+fn apart(places: &[(f64, f64)], radius: f64) -> Vec<(f64, f64)> {
+    let (narrow, scale) = scale(places);
+    let known = |p: &(f64, f64)| p.0.is_finite() && p.1.is_finite();
+    let pixels: Vec<(f64, f64)> = places.iter().filter(|p| known(p)).map(|p| (p.0 * narrow * scale, p.1 * scale)).collect();
+    let mut moved = spread(&pixels, radius).into_iter();
+    let back = |p: &(f64, f64)| match known(p) {
+        true => moved.next().map_or(*p, |(x, y)| (x / (narrow * scale), y / scale)),
+        false => *p,
+    };
+    places.iter().map(back).collect()
+}
+
 /// All states, or the busiest ones, in their own order.
 fn shown_states(xi: &[f64], s: usize) -> Vec<u32> {
     let most = MOST_SHOWN.min(MOST_MEMBERSHIPS / s.max(1)).max(1);
@@ -190,10 +269,11 @@ fn metastates(result: &FitResult, by: &LargestMembership) -> Vec<Value> {
     let label = |i: usize| result.state_name(i);
     (0..u.cols())
         .map(|j| {
-            let anchors: Vec<String> = largest(u.rows(), NAMED, |i| (u[(i, j)], result.xi[i])).into_iter().map(label).collect();
+            let anchors: Vec<(String, f64)> =
+                largest(u.rows(), NAMED, |i| (u[(i, j)], result.xi[i])).into_iter().map(|i| (label(i), u[(i, j)])).collect();
             let destinations: Vec<(String, f64)> = largest(v.rows(), NAMED, |i| (v[(i, j)], result.destination_weight(i)))
                 .into_iter()
-                .map(|i| (result.destination(i), v[(i, j)]))
+                .map(|i| (result.destination_name(i), v[(i, j)]))
                 .collect();
             json!({ "size": by.sizes.get(j), "mass": by.masses.get(j), "anchors": anchors, "destinations": destinations })
         })

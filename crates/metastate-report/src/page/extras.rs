@@ -4,12 +4,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::heat::Heat;
+use crate::ground::{Ground, Outline};
 
 /// How the answer came about, and what to lay beside it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Extras {
     /// Side of a cell in degrees, when the states are cells.
     pub cell: Option<f64>,
+    /// How places that are no square cells are outlined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outline: Option<Outline>,
+    /// Whether zones are told by names, too: their places have some, or somebody gave them.
+    #[serde(default)]
+    pub zones_have_names: bool,
     /// Data and model in bins.
     pub heat: Option<Heat>,
     /// The solver's way, thinned out.
@@ -53,6 +60,12 @@ const CELL: std::ops::RangeInclusive<f64> = 1e-9..=360.0;
 const SPARE_ZONES: usize = 64;
 
 impl Extras {
+    /// What the states with these places are on the map; nothing where there are no places.
+    pub fn ground(&self, coordinates: Option<&[(f64, f64)]>) -> Option<Ground> {
+        coordinates?;
+        Some(self.cell.map_or(Ground::Other(self.outline.unwrap_or(Outline::Points)), Ground::Squares))
+    }
+
     /// Says what is not as the page needs it: somebody may have written this by hand.
     pub fn check(&self, states: usize) -> Result<(), String> {
         let demand = |it_is: bool, what: &str| if it_is { Ok(()) } else { Err(format!("has {what} that cannot be shown")) };

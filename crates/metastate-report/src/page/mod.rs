@@ -7,10 +7,12 @@ mod comparison;
 mod data;
 mod extras;
 mod heat;
+mod standing;
 
 pub use comparison::comparison;
 pub use extras::{Extras, KineticsStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning};
 pub use heat::Heat;
+pub use standing::{Section, standing_page};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

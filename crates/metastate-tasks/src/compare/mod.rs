@@ -6,14 +6,14 @@ mod table;
 use std::time::Instant;
 
 use metastate::aggregate::rivals::{Fitted, FittedModel, Rival};
-use metastate::aggregate::{Neighbours, Overlap, Partition, ZoneFlows};
+use metastate::aggregate::{Neighbours, Overlap, Partition};
 use metastate::compare::{Arena, Contender, Part};
 use metastate::fit::{FitObserver, FitOptions, Lambda, Refit, RefitKind, Unfinished};
 use metastate::solve::score::Smoothing;
 use metastate::solve::{Control, Observer, Progress};
-use metastate::{Chain, Label, WeightPower};
+use metastate::{Label, WeightPower};
 use metastate_ingest::{Data, Ingested};
-use metastate_report::{Claim, LedgerRecord, ZoneSet, zone_map};
+use metastate_report::{Claim, Ground, LedgerRecord, MapLook, zone_colour, zone_map};
 use serde::Serialize;
 
 use crate::args::{self, CompareArgs, CompareCommand, FitArgs, HardKind, Options};
@@ -171,7 +171,7 @@ fn contest(
                 let mut row = judge.partition(row, partition.as_ref());
                 row.note.clone_from(&entrant.note);
                 score(&mut row, &fitted, entrant, &mut arena, compare.smoothing, &mut watch).map_err(|e| told(e, stopper))?;
-                maps.extend(judge.map(&entrant.name, partition.as_ref(), &fitted, chain).map(|svg| (entrant.name.clone(), svg)));
+                maps.extend(judge.map(&entrant.name, partition.as_ref(), &fitted, chain.xi()).map(|svg| (entrant.name.clone(), svg)));
                 rows.push(row);
             }
         }
@@ -279,7 +279,7 @@ impl<'a> Judge<'a> {
         let compare = &command.compare;
         let labels: Vec<Label> = loaded.chain().index().labels().collect();
         let names: Vec<String> = labels.iter().map(Label::to_string).collect();
-        let cells = loaded.coordinates.as_deref().zip(loaded.cell);
+        let cells = loaded.coordinates.as_deref().zip(loaded.cell());
         let load = |column: &String| {
             reference::load(column, compare.reference_from.as_deref(), &compare.label, &command.input, &names, cells, watch)
         };
@@ -309,12 +309,13 @@ impl<'a> Judge<'a> {
     }
 
     /// A map of the zones, where states are cells.
-    fn map(&self, name: &str, partition: Option<&Partition>, fitted: &Fitted, chain: &Chain) -> Option<String> {
-        let (partition, u) = (partition?, &fitted.factors()?.u);
-        let flows = ZoneFlows::new(chain.p(), chain.departures(), partition);
-        let set = ZoneSet { partition, flows: Some(&flows), labels: &self.labels, xi: chain.xi(), u, cells: Some(self.cells?) };
-        let (zones, side) = set.outlines()?;
-        Some(zone_map(&format!("{name}, {} zones", partition.clusters()), &zones, side, OUTLIERS))
+    fn map(&self, name: &str, partition: Option<&Partition>, fitted: &Fitted, xi: &[f64]) -> Option<String> {
+        let partition = partition.filter(|_| fitted.factors().is_some())?;
+        let (places, side) = self.cells?;
+        let colours: Vec<String> = (0..partition.clusters()).map(zone_colour).collect();
+        let title = format!("{name}, {} zones", partition.clusters());
+        let look = MapLook { title: &title, colours: &colours, names: &[], within: OUTLIERS };
+        Some(zone_map(&look, &Ground::Squares(side).shapes(&self.labels, places, partition, xi)))
     }
 }
 

@@ -12,9 +12,10 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     let mut names: BTreeSet<&str> =
         BTreeSet::from(["factors.npz", "certificate.npz", "states.csv", "states.parquet", "metastates.csv", "zones.csv", "page.json"]);
     let mut when = |it_is: bool, more: &[&'static str]| names.extend(more.iter().filter(|_| it_is));
-    when(subject.goes_on(), &["kinetics.npz", "latent.csv"]);
+    when(subject.goes_on(), &["kinetics.npz", "latent.csv", "zone_flows.csv"]);
     when(!subject.goes_on(), &["destinations.csv"]);
-    when(subject.has_cells(), &["zones.geojson", "zones.parquet"]);
+    when(subject.on_a_map(), &["zones.geojson"]);
+    when(subject.has_outlines(), &["zones.parquet"]);
     when(fit.chooses() && subject.data.parts().is_some(), &["path.csv", "ranks.csv"]);
     when(fit.refit_kind() != RefitKind::None, &["refit.npz"]);
     when(fit.objective == ObjectiveKind::Whitened, &["prices.npz"]);

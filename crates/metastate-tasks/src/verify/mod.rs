@@ -7,6 +7,7 @@ mod command;
 mod core;
 mod deep;
 mod files;
+mod grounds;
 mod kinetics;
 mod page;
 mod refit;
@@ -31,6 +32,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::WatchReading;
+use crate::zone_names::ROLE as ZONE_NAMES;
 use crate::{data, truth};
 use checks::Checks;
 use subject::Subject;
@@ -181,8 +183,10 @@ fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::D
         Init::Result(folder) => vec![folder.join("factors.npz").display().to_string()],
         _ => Vec::new(),
     };
-    let known: usize = ["data", "places", "truth", "start"].iter().map(|role| of_role(role).len()).sum();
-    let same = data.inputs == [of_role("data"), of_role("places")].concat() && truth == of_role("truth") && known == summary.inputs.len();
+    let known: usize = ["data", "places", ZONE_NAMES, "truth", "start"].iter().map(|role| of_role(role).len()).sum();
+    let same = data.inputs == [of_role("data"), of_role("places"), of_role(ZONE_NAMES)].concat()
+        && truth == of_role("truth")
+        && known == summary.inputs.len();
     let same_start = of_role("start").iter().map(|f| f.name.clone()).collect::<Vec<_>>() == start;
     checks.table("inputs", (!same || !same_start).then(|| "other files were read".to_owned()));
     checks.same("states", summary.states, chain.states());

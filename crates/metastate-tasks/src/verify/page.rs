@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use metastate::Label;
 use metastate::aggregate::Partition;
 use metastate::linalg::Row;
-use metastate_report::{FitResult, inside, load_extras, pictures};
+use metastate_report::{FitResult, Ground, inside, load_extras, pictures};
 use serde_json::Value;
 
 use super::checks::{Checks, Named};
@@ -51,6 +51,7 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
     let extras = load_extras(subject.folder, subject.labels.len()).map_err(|e| e.to_string())?;
     let zones: Vec<u32> = subject.zones()?.into_iter().map(|z| z as u32).collect();
     let partition = Partition::numbered(zones, subject.data.chain().xi(), subject.zone_count());
+    let zone_names = crate::report::zone_names(subject.folder, subject.zone_count()).map_err(|e| e.to_string())?;
     let labels: Vec<Label> = subject.data.chain().index().labels().collect();
     let destinations: Option<Vec<Label>> = (!subject.goes_on()).then(|| subject.data.chain().destinations().labels().collect());
     let result = FitResult {
@@ -59,11 +60,14 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
         xi: subject.data.chain().xi(),
         coordinates: subject.data.coordinates.as_deref(),
         names: subject.data.names.as_deref(),
-        cell: extras.cell,
+        ground: extras.ground(subject.data.coordinates.as_deref()),
+        zone_names: &zone_names,
+        zones_have_names: extras.zones_have_names,
         factors: &subject.result.factors,
         model: subject.model(),
         partition: &partition,
         flows: None,
+        trips: None,
         witness: &subject.result.witness,
         extra: &[],
     };
@@ -74,7 +78,10 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
 fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
     let demand = |it_is: bool, what: &str| if it_is { Ok(()) } else { Err(what.to_owned()) };
     demand(page.is_object(), "cannot be read")?;
-    demand(page["cell"].as_f64() == subject.data.cell, "cell")?;
+    demand(page["cell"].as_f64() == subject.data.cell(), "cell")?;
+    let outline = subject.data.ground.and_then(Ground::outline).map_or(Value::Null, |o| serde_json::json!(o));
+    demand(page["outline"] == outline, "outline: the options say another")?;
+    demand(page["zones_have_names"] == subject.data.zones_have_names(), "zones_have_names")?;
     match subject.goes_on() {
         true => wrong_heat(subject, &page["heat"])?,
         false => demand(page["heat"].is_null(), "heat: there is none")?,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use metastate::linalg::Mat;
 use metastate::solve::Factors;
-use metastate_report::SavedResult;
+use metastate_report::{Ground, Outline, SavedResult};
 
 use crate::args::{Clusters, FitArgs, RefitKind};
 use crate::data;
@@ -91,8 +91,19 @@ impl<'a> Subject<'a> {
         self.data.chain().goes_on()
     }
 
-    /// Whether zones have outlines.
-    pub fn has_cells(&self) -> bool {
-        self.data.coordinates.is_some() && self.data.cell.is_some()
+    /// Whether the states are on a map.
+    pub fn on_a_map(&self) -> bool {
+        self.data.coordinates.is_some()
+    }
+
+    /// Whether zones have outlines: places may stay points.
+    pub fn has_outlines(&self) -> bool {
+        self.on_a_map() && self.data.ground != Some(Ground::Other(Outline::Points))
+    }
+
+    /// What people call a state, or its label.
+    pub fn state_name(&self, i: usize) -> &str {
+        let name = self.data.names.as_ref().map(|names| names[i].as_str());
+        name.filter(|name| !name.is_empty()).unwrap_or(&self.labels[i])
     }
 }

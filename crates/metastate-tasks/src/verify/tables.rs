@@ -102,7 +102,7 @@ fn metastates(subject: &Subject) -> Option<String> {
     let (d, n, s, named, named_ends) = (u.rows(), v.rows(), u.cols(), NAMED.min(u.rows()), NAMED.min(v.rows()));
     // Of two destinations with the same share the heavier state comes first, where they are states.
     let weights: Vec<f64> = if subject.goes_on() { xi.to_vec() } else { vec![0.0; n] };
-    let mut names = header(&["metastate", "size", "mass"], named, &["anchor"]);
+    let mut names = header(&["metastate", "size", "mass"], named, &["anchor", "membership"]);
     names.extend(header(&[], named_ends, &["destination", "share"]));
     names.extend(subject.goes_on().then(|| "stationary".to_owned()));
     let (mut size, mut mass) = (vec![0; s], vec![0.0; s]);
@@ -112,7 +112,8 @@ fn metastates(subject: &Subject) -> Option<String> {
     }
     let row = |k: usize| -> Vec<Cell> {
         let mut row = vec![Cell::Is((k + 1).to_string()), Cell::Is(size[k].to_string()), Cell::Near(mass[k])];
-        row.extend(first_by(named, d, |i| u[(i, k)], xi).into_iter().map(|i| Cell::Is(subject.labels[i].clone())));
+        let anchors = first_by(named, d, |i| u[(i, k)], xi);
+        row.extend(anchors.into_iter().flat_map(|i| [Cell::Is(subject.labels[i].clone()), Cell::number(u[(i, k)])]));
         let to = first_by(named_ends, n, |j| v[(j, k)], &weights);
         row.extend(to.into_iter().flat_map(|j| [Cell::Is(subject.destinations[j].clone()), Cell::number(v[(j, k)])]));
         row.extend(subject.goes_on().then_some(Cell::Free));

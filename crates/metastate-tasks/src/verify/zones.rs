@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use metastate::aggregate::Partition;
 use metastate::linalg::Mat;
 use metastate::verify::plain::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
-use metastate_report::inside;
+use metastate_report::{Ground, Outline, inside};
 use serde_json::{Value, json};
 
 use super::checks::{Cell, Checks, Named, ROUNDING, header, near};
-use super::shapes::{self, Shape};
+use super::grounds;
+use super::shapes::{self, Ring, Shape};
 use super::subject::Subject;
 use super::tables::home;
 use super::twin::{self, Column};
@@ -35,8 +37,13 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
     checks.table("zones", wrong);
     let told = Told::new(subject, zones);
     checks.table("zones.csv", told.csv(subject));
-    if subject.has_cells() {
+    if subject.goes_on() {
+        checks.table("zone_flows.csv", told.flow_table(subject));
+    }
+    if subject.on_a_map() {
         checks.table("zones.geojson", told.geojson(subject));
+    }
+    if subject.has_outlines() {
         checks.table("zones.parquet", told.geoparquet(subject));
     }
 }
@@ -138,13 +145,14 @@ impl Told {
 
     /// `zones.csv`.
     fn csv(&self, subject: &Subject) -> Option<String> {
-        let (u, xi) = (subject.u(), subject.data.chain().xi());
+        let u = subject.u();
         let table = match Named::read(subject.folder, "zones.csv") {
             Ok(table) => table,
             Err(why) => return Some(why),
         };
         let mut names: Vec<String> = self.properties(0).iter().map(|p| p.0.to_owned()).collect();
-        names.extend(header(&["metastate"], NAMED, &["anchor"]));
+        names.insert(1, "name".to_owned());
+        names.extend(header(&["metastate"], NAMED, &["anchor", "membership"]));
         if self.trade.is_some() {
             names.extend(header(&[], NAMED, &["destination", "share"]));
         }
@@ -152,22 +160,81 @@ impl Told {
             return Some(wrong);
         }
         let mut rows = Vec::new();
+        let zone_names = self.names(subject);
         for z in 0..self.sizes.len() {
             let Some(leading) = self.leading(subject, z, table.number(z, "metastate")) else {
                 return Some(format!("row {}, metastate: another one has more of its mass", z + 1));
             };
-            let mut row = vec![Cell::Is((z + 1).to_string()), Cell::Is(self.sizes[z].to_string())];
+            let anchors = self.anchors(subject, z, leading);
+            let mut row = vec![Cell::Is((z + 1).to_string())];
+            // Where two meta-states have the same mass of the zone, another state may speak for it.
+            let spoken_for = subject.state_name(*anchors.first().unwrap_or(&0));
+            row.push(match zone_names[z].is_empty() && !anchors.is_empty() {
+                true => Cell::Is(spoken_for.to_owned()),
+                false => Cell::Is(zone_names[z].clone()),
+            });
+            row.push(Cell::Is(self.sizes[z].to_string()));
             row.extend(self.properties(z).iter().skip(2).map(|p| Cell::Near(p.1)));
             row.push(Cell::Free);
-            let mut anchors: Vec<usize> = self.members(z).collect();
-            anchors.sort_by(|&a, &b| u[(b, leading)].total_cmp(&u[(a, leading)]).then(xi[b].total_cmp(&xi[a])).then(a.cmp(&b)));
-            row.extend((0..NAMED).map(|k| Cell::Is(anchors.get(k).map_or_else(String::new, |&i| subject.labels[i].clone()))));
+            row.extend((0..NAMED).flat_map(|k| match anchors.get(k) {
+                Some(&i) => [Cell::Is(subject.labels[i].clone()), Cell::number(u[(i, leading)])],
+                None => [Cell::Is(String::new()), Cell::Is(String::new())],
+            }));
             row.extend((0..2 * NAMED).filter(|_| self.trade.is_some()).map(|_| Cell::Free));
             rows.push(row);
         }
         let wrong = |trade: &Trade, z: usize| self.wrong_destinations(trade, &table, z).map(|why| format!("row {}, {why}", z + 1));
         let all = |trade: &Trade| (0..self.sizes.len()).find_map(|z| wrong(trade, z));
         table.difference(&names, &rows).or_else(|| self.trade.as_ref().and_then(all))
+    }
+
+    /// The states of a zone that belong most to a meta-state, then by weight.
+    fn anchors(&self, subject: &Subject, z: usize, leading: usize) -> Vec<usize> {
+        let (u, xi) = (subject.u(), subject.data.chain().xi());
+        let mut anchors: Vec<usize> = self.members(z).collect();
+        anchors.sort_by(|&a, &b| u[(b, leading)].total_cmp(&u[(a, leading)]).then(xi[b].total_cmp(&xi[a])).then(a.cmp(&b)));
+        anchors
+    }
+
+    /// The names that somebody gave to zones; empty where a zone is called as its strongest anchor.
+    fn names(&self, subject: &Subject) -> Vec<String> {
+        let zones = self.zones.iter().map(|z| *z as u32).collect();
+        let partition = Partition::numbered(zones, subject.data.chain().xi(), self.sizes.len());
+        let given = subject.data.zone_names.as_ref().map(|names| names.of(&partition, &subject.labels).0);
+        given.unwrap_or_else(|| vec![String::new(); self.sizes.len()])
+    }
+
+    /// `zone_flows.csv`: its transitions added up again, one by one.
+    fn flow_table(&self, subject: &Subject) -> Option<String> {
+        let (chain, k) = (subject.data.chain(), self.sizes.len());
+        let names = match Named::read(subject.folder, "zones.csv") {
+            Ok(table) => (0..k).map(|z| table.field(z, "name").unwrap_or_default().to_owned()).collect::<Vec<String>>(),
+            Err(why) => return Some(why),
+        };
+        let table = match Named::read(subject.folder, "zone_flows.csv") {
+            Ok(table) => table,
+            Err(why) => return Some(why),
+        };
+        let mut trips = vec![vec![0.0; k]; k];
+        for (i, j, n) in chain.counts().into_iter().flat_map(metastate::Csr::triplets) {
+            trips[self.zones[i as usize]][self.zones[j as usize]] += n;
+        }
+        let counted = chain.counts().is_some();
+        let header: &[&str] = match counted {
+            true => &["from_zone", "from_name", "to_zone", "to_name", "transitions", "share", "share_of_departures"],
+            false => &["from_zone", "from_name", "to_zone", "to_name", "share", "share_of_departures"],
+        };
+        let flows = &self.trade.as_ref()?.flows;
+        let row = |a: usize, b: usize| {
+            let out: f64 = (0..k).map(|b| flows[(a, b)]).sum();
+            let mut row =
+                vec![Cell::Is((a + 1).to_string()), Cell::Is(names[a].clone()), Cell::Is((b + 1).to_string()), Cell::Is(names[b].clone())];
+            row.extend(counted.then(|| Cell::Near(trips[a][b])));
+            row.extend([Cell::Near(flows[(a, b)]), Cell::Near(if out > 0.0 { flows[(a, b)] / out } else { 0.0 })]);
+            row
+        };
+        let rows: Vec<Vec<Cell>> = (0..k * k).map(|n| row(n / k, n % k)).collect();
+        table.difference(&header.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>(), &rows)
     }
 
     /// The zones that receive most, with their shares of the departures. Of equal shares either may come first.
@@ -202,16 +269,26 @@ impl Told {
         all
     }
 
-    /// The cells of the zone, by their lower left corners.
+    /// The ground of the zone, by the rule of what its states are on the map.
     fn wrong_shape(&self, subject: &Subject, z: usize, shape: Option<Shape>) -> Option<String> {
-        let (Some(places), Some(side)) = (&subject.data.coordinates, subject.data.cell) else { return None };
-        let at = |x: f64| (x / side - 0.5).round();
-        let near_enough = |p: &(f64, f64)| at(p.0).abs() < 1e15 && at(p.1).abs() < 1e15;
-        let cells = self.members(z).map(|i| places[i]).filter(near_enough).map(|p| (at(p.0) as i64, at(p.1) as i64)).collect();
-        match shape {
-            None => Some(format!("zone {}: no multipolygon", z + 1)),
-            Some(shape) => shapes::wrong(&shape, &cells, side).map(|why| format!("zone {}: {why}", z + 1)),
-        }
+        let (Some(places), Some(ground)) = (&subject.data.coordinates, subject.data.ground) else { return None };
+        let Some(shape) = shape else { return Some(format!("zone {}: no multipolygon", z + 1)) };
+        let wrong = match ground {
+            Ground::Squares(side) => {
+                let at = |x: f64| (x / side - 0.5).round();
+                let near_enough = |p: &(f64, f64)| at(p.0).abs() < 1e15 && at(p.1).abs() < 1e15;
+                let cells = self.members(z).map(|i| places[i]).filter(near_enough).map(|p| (at(p.0) as i64, at(p.1) as i64)).collect();
+                shapes::wrong(&shape, &cells, side)
+            }
+            Ground::Other(Outline::Hexagons) => {
+                let hexagons: Vec<Ring> = self.members(z).filter_map(|i| metastate_ingest::hexagon(&subject.labels[i])).collect();
+                grounds::wrong_hexagons(&shape, &hexagons)
+            }
+            Ground::Other(Outline::Voronoi) => grounds::wrong_voronoi(&shape, z, &self.zones, places),
+            Ground::Other(Outline::Hull) => grounds::wrong_hull(&shape, &self.members(z).map(|i| places[i]).collect::<Vec<_>>()),
+            Ground::Other(Outline::Points) => None,
+        };
+        wrong.map(|why| format!("zone {}: {why}", z + 1))
     }
 
     fn geojson(&self, subject: &Subject) -> Option<String> {
@@ -220,30 +297,87 @@ impl Told {
             Err(why) => return Some(why.to_string()),
         };
         let map: Value = serde_json::from_str(&text).unwrap_or_default();
-        let Some(features) = map["features"].as_array().filter(|f| f.len() == self.sizes.len() && map["type"] == "FeatureCollection")
-        else {
-            return Some("not one feature a zone".to_owned());
+        let known: Vec<usize> = match (&subject.data.coordinates, subject.data.ground) {
+            (Some(places), Some(ground)) if !ground.is_cells() => {
+                (0..places.len()).filter(|&i| places[i].0.is_finite() && places[i].1.is_finite()).collect()
+            }
+            _ => Vec::new(),
         };
-        for (z, feature) in features.iter().enumerate() {
-            let told = &feature["properties"];
-            let expected = self.properties(z);
-            let count = told.as_object().map_or(0, serde_json::Map::len);
-            let wrong = expected.iter().find(|(name, x)| !told[*name].as_f64().is_some_and(|f| near(f, *x)));
-            if let Some((name, x)) = wrong {
-                return Some(format!("zone {}, {name}: should be {x}", z + 1));
-            }
-            if self.leading(subject, z, told["metastate"].as_f64().unwrap_or(f64::NAN)).is_none() {
-                return Some(format!("zone {}, metastate: another one has more of its mass", z + 1));
-            }
-            if count != expected.len() + 1 || feature["type"] != "Feature" || feature["geometry"]["type"] != "MultiPolygon" {
-                return Some(format!("zone {}: other properties, or no multipolygon", z + 1));
-            }
-            let shape = shapes::from_geojson(&feature["geometry"]["coordinates"]);
-            if let Some(wrong) = self.wrong_shape(subject, z, shape) {
-                return Some(wrong);
-            }
+        let k = self.sizes.len();
+        let Some(features) = map["features"].as_array().filter(|f| f.len() == k + known.len() && map["type"] == "FeatureCollection") else {
+            return Some("not one feature a zone, and one a place".to_owned());
+        };
+        let names = match Named::read(subject.folder, "zones.csv") {
+            Ok(table) => (0..k).map(|z| table.field(z, "name").unwrap_or_default().to_owned()).collect::<Vec<String>>(),
+            Err(why) => return Some(why),
+        };
+        let zones = features[..k].iter().enumerate().find_map(|(z, feature)| self.wrong_zone_feature(subject, z, feature, &names[z]));
+        zones.or_else(|| known.iter().zip(&features[k..]).find_map(|(&i, feature)| self.wrong_place(subject, i, feature, &features[..k])))
+    }
+
+    fn wrong_zone_feature(&self, subject: &Subject, z: usize, feature: &Value, name: &str) -> Option<String> {
+        let told = &feature["properties"];
+        let expected = self.properties(z);
+        let count = told.as_object().map_or(0, serde_json::Map::len);
+        let wrong = expected.iter().find(|(name, x)| !told[*name].as_f64().is_some_and(|f| near(f, *x)));
+        if let Some((name, x)) = wrong {
+            return Some(format!("zone {}, {name}: should be {x}", z + 1));
         }
-        None
+        if self.leading(subject, z, told["metastate"].as_f64().unwrap_or(f64::NAN)).is_none() {
+            return Some(format!("zone {}, metastate: another one has more of its mass", z + 1));
+        }
+        if told["kind"] != "zone" || told["name"] != name {
+            return Some(format!("zone {}: its name is {name}", z + 1));
+        }
+        // Further than these: kind, name, metastate and fill.
+        if count != expected.len() + 4 || feature["type"] != "Feature" || !told["fill"].is_string() {
+            return Some(format!("zone {}: other properties", z + 1));
+        }
+        if subject.has_outlines() {
+            if feature["geometry"]["type"] != "MultiPolygon" {
+                return Some(format!("zone {}: no multipolygon", z + 1));
+            }
+            return self.wrong_shape(subject, z, shapes::from_geojson(&feature["geometry"]["coordinates"]));
+        }
+        let places = subject.data.coordinates.as_deref().unwrap_or_default();
+        let members: Vec<(f64, f64)> = self.members(z).map(|i| places[i]).filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
+        let same = feature["geometry"] == json!({ "type": "MultiPoint", "coordinates": members });
+        (!same).then(|| format!("zone {}: other points", z + 1))
+    }
+
+    /// A place: its label and name, where it belongs, and a geometry that holds it.
+    fn wrong_place(&self, subject: &Subject, i: usize, feature: &Value, zones: &[Value]) -> Option<String> {
+        let (told, label) = (&feature["properties"], &subject.labels[i]);
+        let own = home(subject.u().row(i));
+        let (place, zone) = (subject.data.coordinates.as_ref()?[i], self.zones[i]);
+        let number = |name: &str| told[name].as_f64().unwrap_or(f64::NAN);
+        let numbers = [
+            ("zone", (zone + 1) as f64),
+            ("metastate", (own + 1) as f64),
+            ("membership", subject.u()[(i, own)]),
+            ("weight", subject.data.chain().xi()[i]),
+        ];
+        if let Some((name, x)) = numbers.iter().find(|(name, x)| !near(number(name), *x)) {
+            return Some(format!("place {label}, {name}: should be {x}"));
+        }
+        let name = subject.data.names.as_ref().map_or(Value::Null, |names| json!(names[i]));
+        if told["kind"] != "place"
+            || told["label"] != label.as_str()
+            || told["name"] != name
+            || told["fill"] != zones[zone]["properties"]["fill"]
+        {
+            return Some(format!("place {label}: another label, name or colour"));
+        }
+        let geometry = &feature["geometry"];
+        let holds = match geometry["type"].as_str() {
+            Some("Point") => geometry["coordinates"] == json!([place.0, place.1]),
+            Some("Polygon") => {
+                let rings: Vec<Ring> = serde_json::from_value(geometry["coordinates"].clone()).unwrap_or_default();
+                grounds::holds(&vec![rings], place)
+            }
+            _ => false,
+        };
+        (!holds).then(|| format!("place {label}: its geometry does not hold it"))
     }
 
     fn geoparquet(&self, subject: &Subject) -> Option<String> {
@@ -253,22 +387,32 @@ impl Told {
         };
         let names = file.columns.iter().map(|c| c.0.as_str());
         let numbers = self.properties(0);
-        if !names.eq(numbers.iter().map(|p| p.0).chain(["metastate", "geometry"])) {
+        let expected = ["zone", "name"].into_iter().chain(numbers.iter().skip(1).map(|p| p.0)).chain(["metastate", "geometry"]);
+        if !names.eq(expected) {
             return Some("other columns".to_owned());
         }
+        let table = match Named::read(subject.folder, "zones.csv") {
+            Ok(table) => table,
+            Err(why) => return Some(why),
+        };
+        let Column::Texts(called) = &file.columns[1].1 else { return Some("no names".to_owned()) };
+        if called.len() != self.sizes.len() || (0..called.len()).any(|z| table.field(z, "name") != Some(called[z].as_str())) {
+            return Some("other names than zones.csv has".to_owned());
+        }
+        let without_names: Vec<&(String, Column)> = file.columns.iter().filter(|c| c.0 != "name").collect();
         let mut bounds: Option<[f64; 4]> = None;
         for z in 0..self.sizes.len() {
-            for ((name, x), (_, column)) in self.properties(z).iter().zip(&file.columns) {
+            for ((name, x), (_, column)) in self.properties(z).iter().zip(&without_names) {
                 let found = if let Column::Numbers(all) = column { all.get(z).copied() } else { None };
                 if !found.is_some_and(|f| near(f, *x)) {
                     return Some(format!("zone {}, {name}: should be {x}", z + 1));
                 }
             }
-            let Column::Numbers(metastates) = &file.columns[numbers.len()].1 else { return Some("no meta-states".to_owned()) };
+            let Column::Numbers(metastates) = &without_names[numbers.len()].1 else { return Some("no meta-states".to_owned()) };
             if self.leading(subject, z, metastates.get(z).copied().unwrap_or(f64::NAN)).is_none() {
                 return Some(format!("zone {}, metastate: another one has more of its mass", z + 1));
             }
-            let Column::Bytes(shapes) = &file.columns[numbers.len() + 1].1 else { return Some("no geometry".to_owned()) };
+            let Column::Bytes(shapes) = &without_names[numbers.len() + 1].1 else { return Some("no geometry".to_owned()) };
             let shape = shapes.get(z).and_then(|bytes| shapes::from_wkb(bytes));
             for &(x, y) in shape.iter().flatten().flatten().flatten() {
                 let b = bounds.get_or_insert([x, y, x, y]);

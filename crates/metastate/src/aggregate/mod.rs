@@ -4,10 +4,13 @@ mod agreement;
 mod assign;
 mod clusters;
 mod coherence;
+mod difference;
 pub mod latent;
 #[doc(hidden)]
 pub mod polygons;
 pub mod rivals;
+#[doc(hidden)]
+pub mod territory;
 mod weighted;
 mod zones;
 
@@ -15,5 +18,6 @@ pub use agreement::Overlap;
 pub use assign::{AssignBy, Assigner};
 pub use clusters::{Clustered, KMeans, Partition, REPLICATES, kmeans};
 pub use coherence::{Coherence, Neighbours, cell_of};
+pub use difference::{Answer, Difference};
 pub use weighted::WeightedChain;
 pub use zones::{Trade, ZoneFlows};

@@ -102,6 +102,87 @@ pub fn doubled_area(ring: &[Corner]) -> i64 {
     ring.windows(2).map(|w| w[0].0 * w[1].1 - w[1].0 * w[0].1).sum()
 }
 
+/// The polygons that shapes with common edges cover together: counter-clockwise rings, each without its first corner again at the end. Edges that two
+/// shapes share run against each other and cancel; what is left is chained, at corners where several rings meet by the sharpest turn to the left, so that
+/// a ring stays with its shape. Shapes that do not fit together edge by edge are handed back as they are.
+pub fn dissolve(shapes: &[Vec<Corner>]) -> Vec<Polygon> {
+    let closed = |shape: &Vec<Corner>| Polygon { outer: shape.iter().chain(shape.first()).copied().collect(), holes: Vec::new() };
+    merged(shapes).unwrap_or_else(|| shapes.iter().filter(|s| s.len() > 2).map(closed).collect())
+}
+
+fn merged(shapes: &[Vec<Corner>]) -> Option<Vec<Polygon>> {
+    let mut edges: BTreeSet<(Corner, Corner)> = BTreeSet::new();
+    for shape in shapes.iter().filter(|s| s.len() > 2) {
+        for (k, &a) in shape.iter().enumerate() {
+            let b = shape[(k + 1) % shape.len()];
+            if a != b && !edges.remove(&(b, a)) {
+                edges.insert((a, b));
+            }
+        }
+    }
+    let mut rings = Vec::new();
+    while let Some(&first) = edges.first() {
+        let (mut ring, mut edge) = (vec![first.0], first);
+        loop {
+            edges.remove(&edge);
+            let (from, at) = edge;
+            if at == first.0 {
+                break;
+            }
+            ring.push(at);
+            let low = (at, (i64::MIN, i64::MIN));
+            let next = edges.range(low..).take_while(|e| e.0 == at).max_by(|a, b| turn(from, at, a.1).total_cmp(&turn(from, at, b.1)))?;
+            edge = *next;
+        }
+        rings.push(straightened(ring));
+    }
+    let (outers, holes): (Vec<Ring>, Vec<Ring>) = rings.into_iter().filter(|r| r.len() > 3).partition(|r| wide_area(r) > 0);
+    let mut polygons: Vec<Polygon> = outers.into_iter().map(|outer| Polygon { outer, holes: Vec::new() }).collect();
+    for hole in holes {
+        let around = polygons.iter_mut().filter(|p| encloses(&p.outer, &hole)).min_by_key(|p| wide_area(&p.outer))?;
+        around.holes.push(hole);
+    }
+    Some(polygons)
+}
+
+/// The angle to the left from the way `a -> b` to `b -> c`.
+fn turn(a: Corner, b: Corner, c: Corner) -> f64 {
+    let (x, y) = ((b.0 - a.0) as f64, (b.1 - a.1) as f64);
+    let (p, q) = ((c.0 - b.0) as f64, (c.1 - b.1) as f64);
+    (x * q - y * p).atan2(x * p + y * q)
+}
+
+/// Closed, from the lowest corner on, without corners on straight lines.
+fn straightened(mut ring: Ring) -> Ring {
+    let n = ring.len();
+    let bends = |k: usize| {
+        let (a, b, c) = (ring[(k + n - 1) % n], ring[k], ring[(k + 1) % n]);
+        i128::from(b.0 - a.0) * i128::from(c.1 - b.1) != i128::from(b.1 - a.1) * i128::from(c.0 - b.0)
+    };
+    let kept: Vec<bool> = (0..n).map(bends).collect();
+    let mut kept = kept.iter();
+    ring.retain(|_| kept.next().copied().unwrap_or(true));
+    let start = (0..ring.len()).min_by_key(|&k| (ring[k].1, ring[k].0)).unwrap_or(0);
+    ring.rotate_left(start);
+    ring.extend(ring.first().copied());
+    ring
+}
+
+/// [`doubled_area`] for corners whose products a whole number of 64 bits cannot hold.
+fn wide_area(ring: &[Corner]) -> i128 {
+    ring.windows(2).map(|w| i128::from(w[0].0) * i128::from(w[1].1) - i128::from(w[1].0) * i128::from(w[0].1)).sum()
+}
+
+/// Whether a ring runs around another one, by a corner of the inner one that does not lie on the outer one.
+fn encloses(outer: &[Corner], inner: &[Corner]) -> bool {
+    let Some(&(x, y)) = inner.iter().find(|c| !outer.contains(c)) else { return true };
+    let crosses = |w: &[Corner]| {
+        let ((x0, y0), (x1, y1)) = (w[0], w[1]);
+        (y0 > y) != (y1 > y) && (x as f64) < (x1 - x0) as f64 * (y - y0) as f64 / (y1 - y0) as f64 + x0 as f64
+    };
+    outer.windows(2).filter(|w| crosses(w)).count() % 2 == 1
+}
+
 /// The number of the part, joined by edges, that each cell belongs to.
 fn parts(cells: &BTreeSet<Corner>) -> BTreeMap<Corner, usize> {
     let mut part = BTreeMap::new();
@@ -129,6 +210,25 @@ fn parts(cells: &BTreeSet<Corner>) -> BTreeMap<Corner, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shapes_with_common_edges_become_one() {
+        let square = |x: i64, y: i64| vec![(x, y), (x + 10, y), (x + 10, y + 10), (x, y + 10)];
+        // A ring of eight squares around nothing.
+        let ring: Vec<Vec<Corner>> = (0..9).filter(|k| *k != 4).map(|k| square(10 * (k % 3), 10 * (k / 3))).collect();
+        let merged = dissolve(&ring);
+        assert_eq!(
+            merged,
+            [Polygon {
+                outer: vec![(0, 0), (30, 0), (30, 30), (0, 30), (0, 0)],
+                holes: vec![vec![(10, 10), (10, 20), (20, 20), (20, 10), (10, 10)]],
+            }]
+        );
+        // Two squares that touch at a corner stay two; the same square twice is one.
+        assert_eq!(dissolve(&[square(0, 0), square(10, 10)]).len(), 2);
+        // A triangle and a square with half an edge in common stay as they are.
+        assert_eq!(dissolve(&[square(0, 0), vec![(10, 0), (20, 0), (10, 5)]]).iter().map(|p| wide_area(&p.outer)).sum::<i128>(), 250);
+    }
     use rand::{RngExt, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -155,6 +155,7 @@ fn finish(data: &Data, options: &FitOptions, solved: Solved, observer: &mut dyn 
     if near_of_matrix.is_some() {
         hints.insert(0, model::rank_of_matrix(&solution, options));
     }
+    hints.extend(model::without_states(&shown.u, chain.xi()));
     // Where the time was up before there were intervals, there are none of the kinetics either.
     let draws = if intervals.is_none() && observer.look() == solve::Control::TimeUp { 0 } else { options.bootstrap };
     if draws < options.bootstrap {

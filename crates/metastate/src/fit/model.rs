@@ -169,6 +169,39 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
     hints
 }
 
+/// A meta-state with less of all departures than this is nothing but rounding.
+const NOTHING: f64 = 1e-9;
+
+/// Meta-states that no state belongs to most: nobody should take them for zones that were found.
+pub(super) fn without_states(u: &Mat, xi: &[f64]) -> Option<String> {
+    let s = u.cols();
+    let (mut most, mut mass) = (vec![false; s], vec![0.0; s]);
+    for (i, home) in u.largest_entries().enumerate() {
+        most[home] = true;
+        mass.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += xi[i] * u);
+    }
+    let total: f64 = mass.iter().sum();
+    let empty: Vec<usize> = (0..s).filter(|&k| !most[k]).collect();
+    let numbers = |all: &[usize]| all.iter().map(|k| (k + 1).to_string()).collect::<Vec<_>>().join(", ");
+    let share: f64 = empty.iter().map(|&k| mass[k]).sum::<f64>() / total;
+    let (are, they, them) = if empty.len() == 1 { ("is", "it", "it") } else { ("are", "they", "them") };
+    match empty.len() {
+        0 => None,
+        n if share < NOTHING => Some(format!(
+            "{n} of the {s} meta-states ({}) {are} empty: no state belongs to {them}, and {} were found",
+            numbers(&empty),
+            s - n
+        )),
+        n => Some(format!(
+            "{n} of the {s} meta-states ({}) {are} the largest membership of no state: {they} hold{} {:.2} % of all departures as a part of states that belong more to others, so {} zones have states",
+            numbers(&empty),
+            if n == 1 { "s" } else { "" },
+            100.0 * share,
+            s - n
+        )),
+    }
+}
+
 /// What became of the rank that was asked of a transition matrix.
 pub(super) fn rank_of_matrix(solution: &Solution, options: &FitOptions) -> String {
     let (wanted, found, lambda) = (options.most(), solution.rank(), solution.lambda);
@@ -180,4 +213,26 @@ pub(super) fn rank_of_matrix(solution: &Solution, options: &FitOptions) -> Strin
     format!(
         "{wanted} meta-states: as asked for: {how}. Nothing can be held out of a transition matrix, so nothing says whether another number would be better{prior}."
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meta_state_without_states_is_said() {
+        let xi = [0.5, 0.5];
+        let told = |rows: Vec<f64>| without_states(&Mat::from_vec(2, 3, rows).unwrap(), &xi);
+        assert_eq!(
+            told(vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0]).unwrap(),
+            "1 of the 3 meta-states (3) is empty: no state belongs to it, and 2 were found"
+        );
+        let blend = told(vec![0.7, 0.0, 0.3, 0.0, 0.9, 0.1]).unwrap();
+        assert!(
+            blend.contains("(3) is the largest membership of no state: it holds 20.00 % of all departures")
+                && blend.ends_with("2 zones have states"),
+            "{blend}"
+        );
+        assert_eq!(without_states(&Mat::from_vec(2, 2, vec![0.6, 0.4, 0.4, 0.6]).unwrap(), &xi), None);
+    }
 }

@@ -45,22 +45,12 @@
   const count = (x) => Math.round(x).toLocaleString('en');
   const percent = (x) => (x > 0 && x < 0.0095 ? fixed(100 * x, 2) : (100 * x).toFixed(x < 0.0995 ? 1 : 0)) + ' %';
 
-  // Okabe and Ito's colours first (told apart by colour-blind readers), then hues a golden angle apart in three lightnesses.
-  const FIRST = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b8a800', '#7a5195'];
-  const colour = (j) => {
-    if (j < FIRST.length) return FIRST[j];
-    const k = j - FIRST.length;
-    return hsl((137.5 * k + 20) % 360, 48 + 14 * (k % 3), 40 + 13 * (k % 3));
-  };
-  const hsl = (h, sat, light) => {
-    const a = (sat / 100) * Math.min(light / 100, 1 - light / 100);
-    const f = (n) => {
-      const k = (n + h / 30) % 12;
-      return Math.round(255 * (light / 100 - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))).toString(16).padStart(2, '0');
-    };
-    return '#' + f(0) + f(8) + f(4);
-  };
+  // The same colours as in the plots and in zones.geojson.
+  const colour = (j) => D.colours[j % D.colours.length];
   const zoneColour = (z) => colour(paired ? z : s + z);
+  const zoneName = (z) => 'zone ' + (z + 1) + (D.zone_names[z] ? ' ' + D.zone_names[z] : '');
+  const nameOf = (j) => (paired && D.zone_names[j] ? D.zone_names[j] : '');
+  const clip = (t, n = 26) => (t.length > n ? t.slice(0, n - 1) + '…' : t);
   // A state between meta-states has a colour between theirs.
   const blend = (i) => {
     const sum = [0, 0, 0];
@@ -95,6 +85,12 @@
       this.c.globalAlpha = alpha; this.c.strokeStyle = stroke; this.c.lineWidth = width; this.c.beginPath();
       this.c.moveTo(x0, y0); this.c.quadraticCurveTo(cx, cy, x1, y1); this.c.stroke(); this.c.globalAlpha = 1;
     }
+    polygon(points, fill, alpha = 1, stroke = null, width = 1) {
+      this.c.beginPath(); points.forEach(([x, y], k) => (k ? this.c.lineTo(x, y) : this.c.moveTo(x, y))); this.c.closePath();
+      this.c.globalAlpha = alpha; this.c.fillStyle = fill; this.c.fill(); this.c.globalAlpha = 1;
+      if (stroke) { this.c.strokeStyle = stroke; this.c.lineWidth = width; this.c.lineJoin = 'round'; this.c.stroke(); }
+    }
+    within(x, y, w, h, f) { this.c.save(); this.c.beginPath(); this.c.rect(x, y, w, h); this.c.clip(); f(); this.c.restore(); }
     circle(x, y, r, fill, stroke = null, width = 1) {
       this.c.beginPath(); this.c.arc(x, y, r, 0, 2 * Math.PI);
       if (fill) { this.c.fillStyle = fill; this.c.fill(); }
@@ -121,6 +117,14 @@
     curve(x0, y0, cx, cy, x1, y1, stroke, width, alpha = 1) {
       const n = (v) => v.toFixed(2);
       this.put('path', { d: `M${n(x0)} ${n(y0)}Q${n(cx)} ${n(cy)} ${n(x1)} ${n(y1)}`, fill: 'none', stroke, 'stroke-width': width, 'stroke-opacity': alpha });
+    }
+    polygon(points, fill, alpha = 1, stroke = null, width = 1) {
+      this.put('polygon', { points: points.map(([x, y]) => x.toFixed(2) + ',' + y.toFixed(2)).join(' '), fill, 'fill-opacity': alpha, stroke: stroke || 'none', 'stroke-width': width });
+    }
+    within(x, y, w, h, f) {
+      const id = 'view' + this.out.length;
+      this.out.push(`<clipPath id="${id}"><rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${w.toFixed(2)}" height="${h.toFixed(2)}"/></clipPath><g clip-path="url(#${id})">`);
+      f(); this.out.push('</g>');
     }
     circle(cx, cy, r, fill, stroke = null, width = 1) { this.put('circle', { cx, cy, r, fill: fill || 'none', stroke: stroke || 'none', 'stroke-width': width }); }
     text(t, x, y, { anchor = 'start', size = 12, fill = css('--ink'), weight: bold = 400, rotate = 0 } = {}) {
@@ -177,7 +181,7 @@
     const list = [];
     for (let j = 0; j < s; j++) { const m = membership(i, j); if (m > 0.005) list.push([j, m]); }
     list.sort((a, b) => b[1] - a[1]);
-    const head = [el('b', { text: labelOf(i), dir: 'auto' }), el('div', { text: 'zone ' + (ours[i] + 1) }), el('div', { text: 'share of all departures: ' + number(weight[i]) })];
+    const head = [el('b', { text: labelOf(i), dir: 'auto' }), el('div', { text: zoneName(ours[i]), dir: 'auto' }), el('div', { text: 'share of all departures: ' + number(weight[i]) })];
     return head.concat(bars(list.slice(0, 6).map(([j, m]) => ['meta-state ' + (j + 1), m, colour(j)])));
   };
 
@@ -236,7 +240,7 @@
   const chips = document.getElementById('chips');
   D.metastates.forEach((m, j) => {
     const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'false', 'data-metastate': j, on: { click: () => pick(j) } },
-      el('span', { class: 'swatch', style: { background: colour(j) } }), el('span', { text: (j + 1) + ' · ' + percent(m.mass) }));
+      el('span', { class: 'swatch', style: { background: colour(j) } }), el('span', { text: (j + 1) + (nameOf(j) ? ' ' + clip(nameOf(j)) : '') + ' · ' + percent(m.mass), dir: 'auto' }));
     listeners.push(() => chip.setAttribute('aria-pressed', String(now.metastate === j)));
     chips.append(chip);
   });
@@ -248,21 +252,37 @@
     return a;
   };
   if (lon) {
-    const body = card('map', 'Map', (D.cell ? 'Cells' : 'Places') + ' coloured by zone; with soft memberships one between meta-states has a colour between theirs. Point at one for its memberships, click it to see where its trips lead.', figures, 'Map');
-    const find = el('input', { type: 'search', placeholder: D.cell ? 'find a cell, then Enter' : 'find a place, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
+    const G = D.ground, noun = G.word === 'squares' || G.word === 'hexagons' ? 'cell' : 'place', drawnLon = array(G.lon, Float32Array) || lon, drawnLat = array(G.lat, Float32Array) || lat;
+    // The ground of each place, where it has one: its corners as longitude and latitude.
+    const begin = G.rings ? array(G.rings.begin, Uint32Array) : null, corners = G.rings ? array(G.rings.corners, Float32Array) : null;
+    const ring = (i) => { const list = []; for (let k = begin[i]; k < (i + 1 < d ? begin[i + 1] : corners.length / 2); k++) list.push([corners[2 * k], corners[2 * k + 1]]); return list; };
+    const rings = begin ? Array.from({ length: d }, (_, i) => ring(i)) : null;
+    const body = card('map', 'Map', (noun === 'cell' ? 'Cells' : 'Places') + ' coloured by zone; with soft memberships one between meta-states has a colour between theirs. ' + (G.word === 'voronoi' ? 'Around each place is the ground that is nearer to it than to any other. ' : '') + 'Point at one for its memberships, click it to see where its trips lead.', figures, 'Map');
+    const find = el('input', { type: 'search', placeholder: `find a ${noun}, then Enter`, 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
     const reset = el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ metastate: null, state: null }) } });
-    body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), rival ? toggle('Beside ' + D.rival.name, 'beside') : null, d > 500 ? toggle('Far cells too', 'all') : null, find, reset,
-      el('datalist', { id: 'labels' }, ...D.labels.slice(0, 3000).map((l) => el('option', { value: l })))));
-    // The middle 95 % of the cells decide the frame; a few far away would shrink the city to a dot.
+    // The middle 95 % of the cells decide the frame where a few far away would shrink the city to a dot; these have a small map of their own.
     const known = (i) => lon[i] === lon[i] && lat[i] === lat[i];                 // a place that nobody knows is NaN
     const ordered = (a) => Float32Array.from(a).filter((x) => x === x).sort();
     const [ax, ay] = [ordered(lon), ordered(lat)], at = (a, q) => a[Math.min(a.length - 1, Math.max(0, Math.round(q * (a.length - 1))))];
     const cell = D.cell || Math.max(1e-6, 0.8 * Math.sqrt(((at(ax, 0.99) - at(ax, 0.01)) * (at(ay, 0.99) - at(ay, 0.01))) / d));
     const within = (trim) => ({ w: at(ax, trim) - cell, e: at(ax, 1 - trim) + cell, s: at(ay, trim) - cell, n: at(ay, 1 - trim) + cell });
-    const frames = [within(d > 500 ? 0.025 : 0), within(0)], far = frames.map((f) => Array.from(lon).filter((x, i) => !known(i) || x < f.w || x > f.e || lat[i] < f.s || lat[i] > f.n).length);
+    // Far places are few, or few go there: 2.5 % of the places, or 1.5 % of the departures, at each side.
+    const weighed = (a, cut) => {
+      const order = Array.from(a.keys()).filter(known).sort((i, j) => a[i] - a[j]), all = order.reduce((sum, i) => sum + weight[i], 0);
+      const end = (list) => { let seen = 0; return a[list.find((i) => { seen += weight[i]; return seen > cut * all; }) ?? list[0]]; };
+      return [end(order), end(order.slice().reverse())];
+    };
+    const byPlace = within(0.025), [ww, we] = weighed(lon, 0.015), [ws, wn] = weighed(lat, 0.015);
+    const whole = within(0), middle = { w: Math.max(byPlace.w, ww - cell), e: Math.min(byPlace.e, we + cell), s: Math.max(byPlace.s, ws - cell), n: Math.min(byPlace.n, wn + cell) }, roomy = (a, b) => a <= 1.5 * b;
+    if (corners) for (let k = 0; k < corners.length; k += 2) { whole.w = Math.min(whole.w, corners[k]); whole.e = Math.max(whole.e, corners[k]); whole.s = Math.min(whole.s, corners[k + 1]); whole.n = Math.max(whole.n, corners[k + 1]); }
+    const shrinks = !(roomy(whole.e - whole.w, middle.e - middle.w) && roomy(whole.n - whole.s, middle.n - middle.s));
+    const inFrame = (f, i) => known(i) && lon[i] >= f.w && lon[i] <= f.e && lat[i] >= f.s && lat[i] <= f.n;
+    const frames = [shrinks ? middle : whole, whole], unknown = Array.from(lon).filter((_, i) => !known(i)).length, far = frames.map((f) => Array.from(lon).filter((_, i) => known(i) && !inFrame(f, i)).length);
     let frame = frames[0], outside = far[0];
     listeners.push(() => { frame = frames[+now.all]; outside = far[+now.all]; });
+    body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), rival ? toggle('Beside ' + D.rival.name, 'beside') : null, far[0] ? toggle(`Far ${noun}s too`, 'all') : null, find, reset,
+      el('datalist', { id: 'labels' }, ...D.labels.slice(0, 3000).map((l) => el('option', { value: l })))));
     const squeeze = Math.cos((((frame.s + frame.n) / 2) * Math.PI) / 180);    // a degree of longitude is shorter than one of latitude
     const panels = (w, h) => {
       const n = rival && now.beside ? 2 : 1, gap = 16, side = (w - gap * (n - 1)) / n;
@@ -285,29 +305,55 @@
         const theirs = m.p === 1, zone = theirs ? rival : hard;
         pen.rect(m.left, 20, m.width, h - 20, css('--water'));
         pen.text(theirs ? D.rival.name + ', ' + D.rival.k + ' zones' : 'metastate, ' + (hard === ours ? D.zones : 1 + hard.reduce((a, b) => Math.max(a, b), 0)) + ' zones', m.left, 14, { size: 13, weight: 600 });
-        const cw = Math.max(1, cell * squeeze * m.k - 0.4), ch = Math.max(1, cell * m.k - 0.4);
-        for (let i = 0; i < d; i++) {
-          if (!known(i) || lon[i] < frame.w || lon[i] > frame.e || lat[i] < frame.s || lat[i] > frame.n) continue;
-          const x = m.x(lon[i] - cell / 2), y = m.y(lat[i] + cell / 2);
-          // Cells are squares; places are dots, the busier the larger.
-          const dot = 3 + 9 * Math.sqrt(weight[i] / heaviest), mark = D.cell ? (fill, alpha = 1) => pen.rect(x, y, cw, ch, fill, alpha) : (fill, alpha = 1) => pen.circle(m.x(lon[i]), m.y(lat[i]), dot, alpha < 1 ? mix(css('--water'), fill, alpha) : fill, css('--card'), 0.8);
-          if (!theirs && going) { mark(ramp(Math.sqrt(going.share[i] / going.most))); continue; }
-          let alpha = 1, fill = zoneColour(zone[i]);
-          if (!theirs && now.metastate != null) { alpha = hard === ours ? membership(i, now.metastate) : +(zone[i] === now.metastate); fill = colour(now.metastate); if (D.cell) mark(css('--line'), 0.5); }
-          else if (!theirs && now.soft && hard === ours) { if (place.has(i)) fill = blend(i); else alpha = 0.15 + 0.85 * (top[i] / 255); }
-          mark(fill, alpha);
-        }
-        if (!theirs && now.state != null) pen.circle(m.x(lon[now.state]), m.y(lat[now.state]), 7, null, css('--ink'), 2.5);
+        const least = d <= 500 ? 3 : 1.2, cw = Math.max(least, cell * squeeze * m.k - 0.4), ch = Math.max(least, cell * m.k - 0.4);
+        const crowd = Math.max(1.5, Math.min(6, 70 / Math.sqrt(d)));
+        // Squares are squares, at least a pixel large; places have their ground, or are dots, the busier the larger.
+        const mark = (i, fill, alpha = 1) => {
+          if (rings && rings[i].length > 2) { pen.polygon(rings[i].map(([x, y]) => [m.x(x), m.y(y)]), alpha < 1 ? mix(css('--water'), fill, alpha) : fill, 1, css('--card'), 0.6); return; }
+          if (D.cell) { pen.rect(m.x(drawnLon[i]) - cw / 2, m.y(drawnLat[i]) - ch / 2, cw, ch, fill, alpha); return; }
+          if (rings) return;                                                     // another place stands on this spot, and has its ground
+          pen.circle(m.x(drawnLon[i]), m.y(drawnLat[i]), crowd * (0.6 + 0.9 * Math.sqrt(weight[i] / heaviest)), alpha < 1 ? mix(css('--water'), fill, alpha) : fill, css('--card'), 0.8);
+        };
+        pen.within(m.left, 20, m.width, h - 20, () => {
+          if (G.hulls && !theirs && hard === ours) G.hulls.forEach((hull, z) => { if (hull.length > 2) pen.polygon(hull.map(([x, y]) => [m.x(x), m.y(y)]), zoneColour(z), 0.16, zoneColour(z), 1); });
+          for (let i = 0; i < d; i++) {
+            if (!known(i) || (!rings && !inFrame(frame, i))) continue;
+            if (!theirs && going) { mark(i, ramp(Math.sqrt(going.share[i] / going.most))); continue; }
+            let alpha = 1, fill = zoneColour(zone[i]);
+            if (!theirs && now.metastate != null) { alpha = hard === ours ? membership(i, now.metastate) : +(zone[i] === now.metastate); fill = colour(now.metastate); if (D.cell) mark(i, css('--line'), 0.5); }
+            else if (!theirs && now.soft && hard === ours) { if (place.has(i)) fill = blend(i); else alpha = 0.15 + 0.85 * (top[i] / 255); }
+            mark(i, fill, alpha);
+          }
+          if (rings) for (let i = 0; i < d; i++) if (known(i) && d <= 3000) pen.circle(m.x(lon[i]), m.y(lat[i]), Math.min(1.6, crowd), css('--ink'));
+          // Few places have room for their names.
+          if (noun === 'place' && d <= 40) for (let i = 0; i < d; i++) if (known(i)) pen.text(clip(labelOf(i), 16), m.x(drawnLon[i]) + 5, m.y(drawnLat[i]) - 4, { size: 10 });
+          if (!theirs && now.state != null && known(now.state)) pen.circle(m.x(drawnLon[now.state]), m.y(drawnLat[now.state]), 7, null, css('--ink'), 2.5);
+        });
+        if (outside && !theirs) everything(pen, m, h, zone);
       });
-      if (outside) pen.text(outside + (D.cell ? (outside === 1 ? ' far cell' : ' far cells') : outside === 1 ? ' place' : ' places') + ' not drawn', w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') });
+      const missing = [outside ? `${outside} far ${noun}${outside === 1 ? '' : 's'} on the small map only` : '', unknown ? `${unknown} state${unknown === 1 ? '' : 's'} without a place` : ''].filter((t) => t).join(', ');
+      if (missing) pen.text(missing, w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') });
+    };
+    // All of it in a corner, with the frame of the large map.
+    const everything = (pen, m, h, zone) => {
+      const wide = Math.min(150, m.width / 3), k = Math.min(wide / ((whole.e - whole.w) * squeeze), 110 / (whole.n - whole.s));
+      const w = k * (whole.e - whole.w) * squeeze, tall = k * (whole.n - whole.s), x0 = m.left + 6, y0 = h - tall - 6;
+      const x = (l) => x0 + (l - whole.w) * squeeze * k, y = (l) => y0 + (whole.n - l) * k;
+      pen.rect(x0, y0, w, tall, css('--card'), 0.92); pen.frame(x0, y0, w, tall, css('--line'));
+      for (let i = 0; i < d; i++) if (known(i)) pen.rect(x(lon[i]) - 0.8, y(lat[i]) - 0.8, 1.6, 1.6, zoneColour(zone[i]));
+      pen.frame(x(frame.w), y(frame.n), Math.max(2, x(frame.e) - x(frame.w)), Math.max(2, y(frame.s) - y(frame.n)), css('--ink'));
     };
     // Cells by their place on a coarse grid, so that a pointer finds its cell at once.
     const grid = new Map(), key = (x, y) => Math.round(x / cell) + ',' + Math.round(y / cell);
-    for (let i = 0; i < d; i++) { if (!known(i)) continue; const k = key(lon[i], lat[i]); if (!grid.has(k)) grid.set(k, []); grid.get(k).push(i); }
+    for (let i = 0; i < d; i++) { if (!known(i)) continue; const k = key(drawnLon[i], drawnLat[i]); if (!grid.has(k)) grid.set(k, []); grid.get(k).push(i); }
     const nearest = (x, y) => {
-      let best = null, least = 2 * cell * cell;
+      let best = null, least = rings ? Infinity : 2 * cell * cell;
+      if (rings) {                              // on the ground of the nearest place, wherever that is
+        for (let i = 0; i < d; i++) { const q = ((lon[i] - x) * squeeze) ** 2 + (lat[i] - y) ** 2; if (rings[i].length > 2 && q < least) { least = q; best = i; } }
+        return best;
+      }
       for (let dx = -1; dx <= 1; dx++) for (let dy = -1; dy <= 1; dy++) for (const i of grid.get(key(x + dx * cell, y + dy * cell)) || []) {
-        const q = ((lon[i] - x) * squeeze) ** 2 + (lat[i] - y) ** 2;
+        const q = ((drawnLon[i] - x) * squeeze) ** 2 + (drawnLat[i] - y) ** 2;
         if (q < least) { least = q; best = i; }
       }
       return best;
@@ -328,7 +374,7 @@
         return null;
       },
       rows: () => [['label', 'lon', 'lat', 'weight', 'metastate', 'zone'].concat(rival ? ['rival_zone'] : [])].concat(Array.from(shown, (i) => [labelOf(i), lon[i], lat[i], weight[i], home[i] + 1, ours[i] + 1].concat(rival ? [rival[i] + 1] : []))),
-      words: () => `Map of ${d} ${D.cell ? 'cells' : 'places'} in ${D.zones} zones` + (rival ? `, beside the zones of ${D.rival.name}` : ''),
+      words: () => `Map of ${d} ${noun}s in ${D.zones} zones` + (rival ? `, beside the zones of ${D.rival.name}` : ''),
     });
   } else {
     const order = Array.from(shown).sort((a, b) => home[a] - home[b] || weight[b] - weight[a]), most = Math.min(order.length, 400);
@@ -405,18 +451,18 @@
 
   // ---------------------------------------------------------------- 4. the meta-states
   {
-    const body = card('metastates', 'Meta-states', 'Click a line to light the meta-state up everywhere. Anchors are the states that belong to it most; destinations are where its trips lead.', figures, 'Meta-states');
+    const body = card('metastates', 'Meta-states', 'Click a line to light the meta-state up everywhere. Anchors are the states that belong to it most, with their membership; destinations are where its trips lead.', figures, 'Meta-states');
     const head = ['', 'states', 'mass', 'stationary', 'anchors', 'destinations'];
     const rows = D.metastates.map((m, j) => {
       const row = el('tr', { class: 'pick', tabindex: '0', on: { click: () => pick(j), keydown: (e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(j); } } } },
-        el('td', {}, el('span', { class: 'swatch', style: { background: colour(j) } }), ' ' + (j + 1)), el('td', { class: 'n', text: count(m.size) }), el('td', { class: 'n', text: percent(m.mass) }),
-        el('td', { class: 'n', text: D.stationary ? percent(D.stationary[j]) : '–' }), el('td', { class: 'label', dir: 'auto', text: m.anchors.join(' · ') }),
+        el('td', {}, el('span', { class: 'swatch', style: { background: colour(j) } }), ' ' + (j + 1) + (nameOf(j) ? ' ' + nameOf(j) : '')), el('td', { class: 'n', text: count(m.size) }), el('td', { class: 'n', text: percent(m.mass) }),
+        el('td', { class: 'n', text: D.stationary ? percent(D.stationary[j]) : '–' }), el('td', { class: 'label', dir: 'auto', text: m.anchors.map(([l, x]) => l + ' ' + percent(x)).join(' · ') }),
         el('td', { class: 'label', dir: 'auto', text: m.destinations.map(([l, x]) => l + ' ' + percent(x)).join(' · ') }));
       listeners.push(() => { row.classList.toggle('on', now.metastate === j); row.setAttribute('aria-selected', String(now.metastate === j)); });
       return row;
     });
     body.append(el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ...head.map((t, k) => el('th', { text: t, class: k > 0 && k < 4 ? 'n' : '', scope: 'col' })))), el('tbody', {}, ...rows))));
-    body.tool('CSV', () => save('metastates.csv', new Blob([csvOf([['metastate', 'size', 'mass', 'stationary', 'anchors', 'destinations']].concat(D.metastates.map((m, j) => [j + 1, m.size, m.mass, D.stationary ? D.stationary[j] : '', m.anchors.join(' '), m.destinations.map((x) => x.join(' ')).join('; ')])))], { type: 'text/csv' })), 'Download the meta-states as CSV');
+    body.tool('CSV', () => save('metastates.csv', new Blob([csvOf([['metastate', 'size', 'mass', 'stationary', 'anchors', 'destinations']].concat(D.metastates.map((m, j) => [j + 1, m.size, m.mass, D.stationary ? D.stationary[j] : '', m.anchors.map((x) => x.join(' ')).join('; '), m.destinations.map((x) => x.join(' ')).join('; ')])))], { type: 'text/csv' })), 'Download the meta-states as CSV');
   }
 
   // ---------------------------------------------------------------- 5. the latent chain
