@@ -341,15 +341,15 @@ fn zones_are_as_many_as_asked_for_agree_with_their_tables_and_verify_knows_them(
         let rank = json(&place, "fit/summary.json")["rank"].as_u64().unwrap() as usize;
         let table = rows(&place, "fit/zones.csv");
         assert_eq!(table.len() - 1, if zones == 0 { rank } else { zones }, "{clusters}");
-        let masses: Vec<f64> = table[1..].iter().map(|r| r[2].parse().unwrap()).collect();
+        let masses: Vec<f64> = table[1..].iter().map(|r| r[3].parse().unwrap()).collect();
         assert!((zones == 0 || masses.windows(2).all(|w| w[0] >= w[1])) && (masses.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{masses:?}");
         // metastates.csv counts the column metastate, zones.csv the column zone, whichever rule makes the zones.
         let states = rows(&place, "fit/states.csv");
         assert_eq!(states[0][..4], ["label", "weight", "metastate", "zone"]);
-        for (file, column) in [("metastates.csv", 2), ("zones.csv", 3)] {
+        for (file, column, size) in [("metastates.csv", 2, 1), ("zones.csv", 3, 2)] {
             for row in &rows(&place, &format!("fit/{file}"))[1..] {
                 let counted = states[1..].iter().filter(|s| s[column] == row[0]).count();
-                assert_eq!(row[1], counted.to_string(), "--clusters {clusters}, {file}, row {}", row[0]);
+                assert_eq!(row[size], counted.to_string(), "--clusters {clusters}, {file}, row {}", row[0]);
             }
         }
         let differing = states[1..].iter().filter(|s| s[2] != s[3]).count();

@@ -210,5 +210,5 @@ fn results_without_a_common_state_are_not_compared() {
     }
     let (_, refused) = place.expect(2, &["diff", "a", "b"]);
     assert!(refused.contains("no state in common"), "{refused}");
-    place.expect(1, &["diff", "a", "nowhere"]);
+    place.expect(2, &["diff", "a", "nowhere"]);
 }

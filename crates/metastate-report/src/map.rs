@@ -22,10 +22,12 @@ const MARGIN_CELLS: f64 = 2.0;
 const MOST_CUT: f64 = 0.4;
 /// The share of departures that may, as a part of the share of places.
 const WEIGHED: f64 = 0.6;
-/// Everything is shown at once where it is no more than so many times as wide and as high as its middle.
+/// Room around that middle at each side, as a share of it: a city is densest in its middle, and thins out.
+const AROUND: f64 = 0.6;
+/// Everything is shown at once where it is no more than so many times as wide and as high as the middle and its room.
 const ROOMY: f64 = 1.5;
 /// Degrees of longitude are never drawn narrower than this share of their length at the equator: a map reaches no pole.
-pub(crate) const NARROWEST: f64 = 0.05;
+const NARROWEST: f64 = 0.05;
 /// No shape is drawn smaller, in pixels: where there are few of them, and where there are many.
 const LEAST: (f64, f64) = (3.0, 1.2);
 const FEW: usize = 500;
@@ -106,6 +108,12 @@ impl Frame {
         Frame { west: self.west - x, east: self.east + x, south: self.south - y, north: self.north + y }
     }
 
+    /// Larger by a share of its own size at each side.
+    fn grown(self, share: f64) -> Self {
+        let (x, y) = (share * (self.east - self.west), share * (self.north - self.south));
+        Frame { west: self.west - x, east: self.east + x, south: self.south - y, north: self.north + y }
+    }
+
     fn holds(&self, (lon, lat): (f64, f64)) -> bool {
         lon >= self.west && lon <= self.east && lat >= self.south && lat <= self.north
     }
@@ -171,6 +179,13 @@ pub fn zone_map(look: &MapLook, shapes: &Shapes) -> String {
     out + "</svg>\n"
 }
 
+/// Pixels of a degree of longitude and of one of latitude on the large map.
+pub(crate) fn scale(shapes: &Shapes, within: f64) -> (f64, f64) {
+    let places: Vec<(f64, f64)> = shapes.places.iter().flatten().copied().collect();
+    let ruler = Ruler::new(view(shapes, &places, within).0, 0.0, 0.0, (WIDTH, TALLEST * WIDTH));
+    (ruler.wide, ruler.tall)
+}
+
 /// What the large map shows, and how many places lie outside of it.
 fn view(shapes: &Shapes, places: &[(f64, f64)], within: f64) -> (Frame, usize) {
     let corners = shapes.zones.iter().flatten().flat_map(|p| &p.outer).map(|c| (c.0 as f64 * shapes.unit, c.1 as f64 * shapes.unit));
@@ -180,8 +195,9 @@ fn view(shapes: &Shapes, places: &[(f64, f64)], within: f64) -> (Frame, usize) {
     let weights: Vec<f64> = shapes.weights.iter().flatten().copied().collect();
     let cut = within.clamp(0.0, MOST_CUT);
     // Far places are few, or few go there.
-    let middle = Frame::middle(places, |_| 1.0, cut).within(Frame::middle(places, |i| weights[i], WEIGHED * cut)).widened(room);
+    let middle = Frame::middle(places, |_| 1.0, cut).within(Frame::middle(places, |i| weights[i], WEIGHED * cut));
     let whole = Frame::around(&all).widened(room);
+    let middle = middle.grown(AROUND).widened(room).within(whole);
     let roomy = |whole: f64, middle: f64| whole <= ROOMY * middle;
     if roomy(whole.east - whole.west, middle.east - middle.west) && roomy(whole.north - whole.south, middle.north - middle.south) {
         return (whole, 0);
@@ -260,9 +276,6 @@ fn squares(out: &mut String, look: &MapLook, tiny: &[(usize, (f64, f64))], side:
 pub(crate) fn dot_radius(count: usize) -> f64 {
     (70.0 / (count.max(1) as f64).sqrt()).clamp(1.5, 6.0)
 }
-
-/// The width at which pictures are laid out.
-pub(crate) const DRAWN_WIDTH: f64 = WIDTH;
 
 /// A polygon as a path; hands back its size in pixels, or where its middle is if it is too small to be seen.
 fn trace(path: &mut String, polygon: &Polygon, unit: f64, ruler: &Ruler, least: f64) -> Result<f64, (f64, f64)> {

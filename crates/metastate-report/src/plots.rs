@@ -13,7 +13,7 @@ use crate::result::FitResult;
 use crate::sheet::escaped;
 
 /// Corners at each side of a map that may lie outside of it.
-const OUTSIDE: f64 = 0.025;
+pub(crate) const OUTSIDE: f64 = 0.025;
 
 /// Bins a side of a still picture: each is an element of its own in the file.
 const MOST_CELLS: usize = 80;

@@ -6,6 +6,8 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use metastate_report::{Forecast, TimescaleRow};
 
+use super::meanings;
+
 /// Eigenvalues shown, and the largest rank whose passage times are shown as a square.
 const MODES: usize = 10;
 const SQUARE: usize = 12;
@@ -34,6 +36,7 @@ pub fn describe(f: &Forecast, out: Option<&Path>) -> String {
         parts.push(lags(f));
         parts.push(check(f));
     }
+    parts.push(meanings::of(f));
     parts.extend(f.hints.iter().map(|hint| format!("hint: {hint}")));
     parts.extend(out.map(|place| format!("written to {}", place.display())));
     parts.join("\n\n")

@@ -3,4 +3,5 @@
 pub mod compare;
 pub mod diff;
 pub mod forecast;
+pub mod meanings;
 pub mod verify;

@@ -14,7 +14,8 @@ use super::extras::{Extras, PathStory, StoryMode};
 use super::heat::Heat;
 use crate::colours;
 use crate::ground::{Ground, Outline};
-use crate::map::{DRAWN_WIDTH, NARROWEST, dot_radius};
+use crate::map::{dot_radius, scale};
+use crate::plots::OUTSIDE;
 use crate::result::{FitResult, LargestMembership};
 use crate::spread::spread;
 use crate::summary::{BoundProof, StatusWord, Summary};
@@ -216,37 +217,23 @@ fn on_the_map(result: &FitResult, places: &[(f64, f64)], ground: Ground) -> Valu
         let shapes = ground.shapes(result.labels, places, result.partition, result.xi);
         shapes.zones.iter().map(|z| z.iter().flat_map(|p| &p.outer).map(pair).collect()).collect()
     });
-    // Squares that are drawn larger than they are lie on each other where they are neighbours.
-    let drawn = match ground.side() {
-        Some(side) => (side * scale(places).1 < SMALLEST_SQUARE).then(|| apart(places, SMALLEST_SQUARE / 2.0)),
-        None => rings.is_none().then(|| apart(places, dot_radius(places.len()))),
-    };
+    let drawn = (rings.is_none() && !ground.is_cells()).then(|| {
+        let shapes = ground.shapes(result.labels, places, result.partition, result.xi);
+        apart(places, dot_radius(places.len()), scale(&shapes, OUTSIDE))
+    });
     json!({
         "word": word, "rings": rings, "hulls": hulls,
         "lon": drawn.as_ref().map(|d| floats(d.iter().map(|p| p.0 as f32))), "lat": drawn.as_ref().map(|d| floats(d.iter().map(|p| p.1 as f32))),
     })
 }
 
-/// Squares are drawn at so many pixels at least, where there are few of them.
-const SMALLEST_SQUARE: f64 = 3.0;
-
-/// How much shorter a degree of longitude is than one of latitude, and the pixels of a degree of latitude on a picture of all places.
-fn scale(places: &[(f64, f64)]) -> (f64, f64) {
-    let known = || places.iter().filter(|p| p.0.is_finite() && p.1.is_finite());
-    let ends = |f: fn(&(f64, f64)) -> f64| known().map(f).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
-    let ((west, east), (south, north)) = (ends(|p| p.0), ends(|p| p.1));
-    let narrow = ((south + north) / 2.0).to_radians().cos().max(NARROWEST);
-    (narrow, DRAWN_WIDTH / ((east - west) * narrow).max(north - south).max(1e-9))
-}
-
-/// Places as dots of this radius are drawn: those that would lie on each other moved apart, at the size of a usual page.
-fn apart(places: &[(f64, f64)], radius: f64) -> Vec<(f64, f64)> {
-    let (narrow, scale) = scale(places);
+/// Places as dots of this radius are drawn: those that would lie on each other moved apart, at so many pixels a degree.
+fn apart(places: &[(f64, f64)], radius: f64, (wide, tall): (f64, f64)) -> Vec<(f64, f64)> {
     let known = |p: &(f64, f64)| p.0.is_finite() && p.1.is_finite();
-    let pixels: Vec<(f64, f64)> = places.iter().filter(|p| known(p)).map(|p| (p.0 * narrow * scale, p.1 * scale)).collect();
+    let pixels: Vec<(f64, f64)> = places.iter().filter(|p| known(p)).map(|p| (p.0 * wide, p.1 * tall)).collect();
     let mut moved = spread(&pixels, radius).into_iter();
     let back = |p: &(f64, f64)| match known(p) {
-        true => moved.next().map_or(*p, |(x, y)| (x / (narrow * scale), y / scale)),
+        true => moved.next().map_or(*p, |(x, y)| (x / wide, y / tall)),
         false => *p,
     };
     places.iter().map(back).collect()

@@ -266,7 +266,9 @@
     const ordered = (a) => Float32Array.from(a).filter((x) => x === x).sort();
     const [ax, ay] = [ordered(lon), ordered(lat)], at = (a, q) => a[Math.min(a.length - 1, Math.max(0, Math.round(q * (a.length - 1))))];
     const cell = D.cell || Math.max(1e-6, 0.8 * Math.sqrt(((at(ax, 0.99) - at(ax, 0.01)) * (at(ay, 0.99) - at(ay, 0.01))) / d));
-    const within = (trim) => ({ w: at(ax, trim) - cell, e: at(ax, 1 - trim) + cell, s: at(ay, trim) - cell, n: at(ay, 1 - trim) + cell });
+    // A cell of room, or enough of it for marks that are drawn larger than they are.
+    const padX = Math.max(cell, 0.015 * (at(ax, 1) - at(ax, 0))), padY = Math.max(cell, 0.015 * (at(ay, 1) - at(ay, 0)));
+    const within = (trim) => ({ w: at(ax, trim) - padX, e: at(ax, 1 - trim) + padX, s: at(ay, trim) - padY, n: at(ay, 1 - trim) + padY });
     // Far places are few, or few go there: 2.5 % of the places, or 1.5 % of the departures, at each side.
     const weighed = (a, cut) => {
       const order = Array.from(a.keys()).filter(known).sort((i, j) => a[i] - a[j]), all = order.reduce((sum, i) => sum + weight[i], 0);
@@ -274,7 +276,9 @@
       return [end(order), end(order.slice().reverse())];
     };
     const byPlace = within(0.025), [ww, we] = weighed(lon, 0.015), [ws, wn] = weighed(lat, 0.015);
-    const whole = within(0), middle = { w: Math.max(byPlace.w, ww - cell), e: Math.min(byPlace.e, we + cell), s: Math.max(byPlace.s, ws - cell), n: Math.min(byPlace.n, wn + cell) }, roomy = (a, b) => a <= 1.5 * b;
+    const whole = within(0), core = { w: Math.max(byPlace.w, ww - cell), e: Math.min(byPlace.e, we + cell), s: Math.max(byPlace.s, ws - cell), n: Math.min(byPlace.n, wn + cell) };
+    // Room around it: a city is densest in its middle, and thins out.
+    const [rx, ry] = [0.6 * (core.e - core.w), 0.6 * (core.n - core.s)], middle = { w: Math.max(whole.w, core.w - rx), e: Math.min(whole.e, core.e + rx), s: Math.max(whole.s, core.s - ry), n: Math.min(whole.n, core.n + ry) }, roomy = (a, b) => a <= 1.5 * b;
     if (corners) for (let k = 0; k < corners.length; k += 2) { whole.w = Math.min(whole.w, corners[k]); whole.e = Math.max(whole.e, corners[k]); whole.s = Math.min(whole.s, corners[k + 1]); whole.n = Math.max(whole.n, corners[k + 1]); }
     const shrinks = !(roomy(whole.e - whole.w, middle.e - middle.w) && roomy(whole.n - whole.s, middle.n - middle.s));
     const inFrame = (f, i) => known(i) && lon[i] >= f.w && lon[i] <= f.e && lat[i] >= f.s && lat[i] <= f.n;
@@ -305,7 +309,7 @@
         const theirs = m.p === 1, zone = theirs ? rival : hard;
         pen.rect(m.left, 20, m.width, h - 20, css('--water'));
         pen.text(theirs ? D.rival.name + ', ' + D.rival.k + ' zones' : 'metastate, ' + (hard === ours ? D.zones : 1 + hard.reduce((a, b) => Math.max(a, b), 0)) + ' zones', m.left, 14, { size: 13, weight: 600 });
-        const least = d <= 500 ? 3 : 1.2, cw = Math.max(least, cell * squeeze * m.k - 0.4), ch = Math.max(least, cell * m.k - 0.4);
+        const least = d <= 100 ? 5 : d <= 500 ? 3 : 1.2, cw = Math.max(least, cell * squeeze * m.k - 0.4), ch = Math.max(least, cell * m.k - 0.4);
         const crowd = Math.max(1.5, Math.min(6, 70 / Math.sqrt(d)));
         // Squares are squares, at least a pixel large; places have their ground, or are dots, the busier the larger.
         const mark = (i, fill, alpha = 1) => {
@@ -332,7 +336,7 @@
         if (outside && !theirs) everything(pen, m, h, zone);
       });
       const missing = [outside ? `${outside} far ${noun}${outside === 1 ? '' : 's'} on the small map only` : '', unknown ? `${unknown} state${unknown === 1 ? '' : 's'} without a place` : ''].filter((t) => t).join(', ');
-      if (missing) pen.text(missing, w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') });
+      if (missing) { pen.rect(w - 6.2 * missing.length - 8, h - 20, 6.2 * missing.length + 8, 20, css('--card'), 0.85); pen.text(missing, w - 4, h - 6, { anchor: 'end', size: 11, fill: css('--muted') }); }
     };
     // All of it in a corner, with the frame of the large map.
     const everything = (pen, m, h, zone) => {
