@@ -657,7 +657,7 @@ fn lies_about_zones_on_a_map() {
         }),
         ("another meta-state of a zone in zones.parquet", By("zones.parquet"), |c, _| c.parquet_number("zones.parquet", "metastate", 99)),
         ("a further property in zones.geojson", By("zones.geojson"), |c, _| {
-            c.json("zones.geojson", |m| m["features"][0]["properties"]["name"] = json!("Centre"))
+            c.json("zones.geojson", |m| m["features"][0]["properties"]["title"] = json!("Centre"))
         }),
         ("a zone less in zones.geojson", By("zones.geojson"), |c, _| {
             c.json("zones.geojson", |m| drop(m["features"].as_array_mut().unwrap().pop()))
@@ -681,11 +681,11 @@ fn lies_about_zones_on_a_map() {
         ("another name in zones.parquet", By("zones.parquet"), |c, _| c.parquet_column("zones.parquet", "mass", 1.0, "weight")),
         ("shapes turned round in zones.parquet", By("zones.parquet"), |c, _| {
             c.parquet("zones.parquet", |batch| {
-                let shapes = batch.column(7).as_any().downcast_ref::<arrow::array::BinaryArray>().unwrap();
+                let shapes = batch.column(8).as_any().downcast_ref::<arrow::array::BinaryArray>().unwrap();
                 let turned: Vec<Vec<u8>> = (0..batch.num_rows()).rev().map(|k| shapes.value(k).to_vec()).collect();
                 let turned: ArrayRef = Arc::new(arrow::array::BinaryArray::from_iter_values(&turned));
                 let mut columns = batch.columns().to_vec();
-                columns[7] = turned;
+                columns[8] = turned;
                 RecordBatch::try_new(batch.schema(), columns).unwrap()
             });
         }),
