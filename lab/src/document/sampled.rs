@@ -303,33 +303,111 @@ fn figures(page: &mut Page, subject: &Subject, found: &[Found], series: &[Series
     page.figure(&format!("best-{}", subject.name), &title, figure.svg());
 }
 
+/// One line of the table of regressions: what was fixed, which relRE\*, and the points.
+struct Fitted<'a> {
+    fixed: &'a str,
+    what: &'a str,
+    points: Vec<(f64, f64)>,
+    paper: Option<paper::Line>,
+    /// Whether it estimates what the paper does.
+    same: bool,
+}
+
+/// The smallest and the largest slope of the paper's own regressions, where it prints any.
+fn spread_of_paper(series: &[Series]) -> Option<(f64, f64)> {
+    let slopes = series.iter().filter_map(|s| Some(s.paper?.slope));
+    slopes.fold(None, |spread, s| Some(spread.map_or((s, s), |(a, b): (f64, f64)| (a.min(s), b.max(s)))))
+}
+
 fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Series], at: &[Vec<(Key, Vec<PathResult>)>]) {
-    let mut lines = Vec::new();
-    let slopes: Vec<f64> = series.iter().filter_map(|s| Some(s.paper?.slope)).collect();
-    let (low, high) = slopes.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), s| (a.min(*s), b.max(*s)));
-    let inside = |slope: f64, error: f64| match (slope >= low && slope <= high, slope + 2.0 * error >= low && slope - 2.0 * error <= high) {
-        _ if slopes.is_empty() => "-",
-        (true, _) => "yes",
-        (false, true) => "within two standard errors",
-        (false, false) => "**no**",
+    let x = |f: &Found| (subject.x)(&f.row.key).ln();
+    let rows =
+        |value: fn(&Found) -> Vec<f64>| found.iter().flat_map(|f| value(f).into_iter().map(move |y| (x(f), y.ln()))).collect::<Vec<_>>();
+    let row = |what, value, same| Fitted { fixed: "rows of the table", what, points: rows(value), paper: None, same };
+    let printed = row("the paper's own table, ε = 1.5e-4", |f| f.row.paper.iter().map(|p| p.at[0].rel_re).collect(), true);
+    let capped = row("ours at the printed λ* and rank", |f| f.fixed.iter().map(|r| r.solved.rel_re).collect(), true);
+    let slopes = [fit(&printed.points), fit(&capped.points)];
+    let mut all: Vec<Fitted> = Vec::new();
+    for (s, keys) in series.iter().zip(at) {
+        let points = on_path(subject, keys);
+        all.push(Fitted { fixed: &s.name, what: "smallest along λ (convex)", points, paper: s.paper, same: true });
+    }
+    all.extend([
+        printed,
+        capped,
+        row("convex at the printed λ*", |f| f.fixed.iter().map(|r| r.convex.rel_re).collect(), true),
+        row("after the least-squares refit", |f| f.fixed.iter().map(|r| r.least_squares).collect(), false),
+        row("default, likelihood refit", |f| f.default.iter().map(|r| r.refit).collect(), false),
+    ]);
+    let spread = spread_of_paper(series);
+    page.line(format!(
+        "Regression ln relRE* = A + {} ln({}), every trajectory a point; the standard error of the slope is given.",
+        subject.slope, subject.symbol
+    ));
+    let lines: Vec<Vec<String>> = all.iter().filter_map(|f| line_of(f, spread)).collect();
+    let last =
+        spread.map_or_else(|| "in the paper's spread".into(), |(low, high)| format!("in the paper's spread ({low:.3} to {high:.3})"));
+    page.table(&["fixed", "relRE*", "points", "A", subject.slope, "r²", "paper: A, B, r²", &last], &lines);
+    if let ([Some(table), Some(capped)], Some(spread)) = (slopes, spread) {
+        which_lambda(page, subject, series, at, (table.slope, capped.slope), spread);
+    }
+}
+
+/// ln x and ln relRE at the minimum along lambda, every trajectory a point.
+fn on_path(subject: &Subject, keys: &[(Key, Vec<PathResult>)]) -> Vec<(f64, f64)> {
+    keys.iter().flat_map(|(k, paths)| paths.iter().map(|p| ((subject.x)(k).ln(), p.rel_re.ln()))).collect()
+}
+
+/// A regression as a line of the table; none where there are too few points.
+fn line_of(of: &Fitted, spread: Option<(f64, f64)>) -> Option<Vec<String>> {
+    let f = fit(&of.points)?;
+    let error = f.slope_error.unwrap_or(0.0);
+    let inside = match spread {
+        _ if !of.same => "another estimator",
+        None => "-",
+        Some((low, high)) if f.slope >= low && f.slope <= high => "yes",
+        Some((low, high)) if f.slope + 2.0 * error >= low && f.slope - 2.0 * error <= high => "within two standard errors",
+        Some(_) => "**no**",
     };
-    let mut add = |what: &str, fixed: &str, points: &[(f64, f64)], paper: Option<paper::Line>, same: bool| {
-        let Some(f) = fit(points) else { return };
-        lines.push(vec![
-            fixed.to_owned(),
-            what.to_owned(),
-            points.len().to_string(),
-            format!("{:.3}", f.constant),
-            f.slope_error.map_or_else(|| format!("{:.3}", f.slope), |e| format!("{:.3} ± {e:.3}", f.slope)),
-            format!("{:.4}", f.r2),
-            paper.map_or_else(|| "-".into(), |p| format!("{}, {}, {}", p.constant, p.slope, p.r2)),
-            if same { inside(f.slope, f.slope_error.unwrap_or(0.0)).into() } else { "another estimator".into() },
-        ]);
+    Some(vec![
+        of.fixed.to_owned(),
+        of.what.to_owned(),
+        of.points.len().to_string(),
+        format!("{:.3}", f.constant),
+        f.slope_error.map_or_else(|| format!("{:.3}", f.slope), |e| format!("{:.3} ± {e:.3}", f.slope)),
+        format!("{:.4}", f.r2),
+        of.paper.map_or_else(|| "-".into(), |p| format!("{}, {}, {}", p.constant, p.slope, p.r2)),
+        inside.into(),
+    ])
+}
+
+/// Which lambda the paper's regressions belong to: `at_printed` holds the slopes of the paper's own table and of ours at the lambda\* and rank that it prints.
+fn which_lambda(
+    page: &mut Page,
+    subject: &Subject,
+    series: &[Series],
+    at: &[Vec<(Key, Vec<PathResult>)>],
+    at_printed: (f64, f64),
+    (low, high): (f64, f64),
+) {
+    let along: Vec<f64> = at.iter().filter_map(|keys| Some(fit(&on_path(subject, keys))?.slope)).collect();
+    if along.is_empty() {
+        return;
+    }
+    let (table, capped) = at_printed;
+    let (least, most) = along.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), s| (a.min(*s), b.max(*s)));
+    let outside = |x: f64| if x < low { low - x } else { (x - high).max(0.0) };
+    let apart = outside(table) > 0.1 && outside(least).max(outside(most)) < 0.05;
+    let so = if apart {
+        " The minimum along λ has the slope of the paper's regression; at the printed λ\\* neither our values nor the paper's own have it. So the printed λ\\* of the table is not where the paper's regression was taken."
+    } else {
+        ""
     };
+    page.line(format!(
+        "Slopes: the paper's regressions {low:.3} to {high:.3}; the paper's own table {table:.3}; ours at the same λ\\* and rank {capped:.3}; ours at the minimum along λ {least:.3} to {most:.3}.{so}"
+    ));
     let (mut ranges, mut distances) = (Vec::new(), Vec::new());
     for (series, keys) in series.iter().zip(at) {
-        let points: Vec<(f64, f64)> =
-            keys.iter().flat_map(|(k, paths)| paths.iter().map(|p| ((subject.x)(k).ln(), p.rel_re.ln()))).collect();
         let chains: Vec<(f64, Vec<f64>)> = keys
             .iter()
             .filter(|(_, paths)| !paths.is_empty())
@@ -337,66 +415,21 @@ fn regressions(page: &mut Page, subject: &Subject, found: &[Found], series: &[Se
             .collect();
         let far = |(x, y): &(f64, Vec<f64>)| series.paper.map(|p| (mean(y, |v| *v).unwrap_or(0.0) - p.constant - p.slope * x).abs());
         if let Some(farthest) = chains.iter().filter_map(far).reduce(f64::max) {
-            distances.push(format!(
-                "{} ({})",
-                if farthest < 0.7 { format!("{:.0} %", 100.0 * farthest.exp_m1()) } else { format!("a factor of {:.0}", farthest.exp()) },
-                series.name
-            ));
+            let told =
+                if farthest < 0.7 { format!("{:.0} %", 100.0 * farthest.exp_m1()) } else { format!("a factor of {:.0}", farthest.exp()) };
+            distances.push(format!("{told} ({})", series.name));
         }
         if let Some((least, most)) = slope_range(&chains) {
             ranges.push(format!("{least:.3} to {most:.3} ({})", series.name));
         }
-        add("smallest along λ (convex)", &series.name, &points, series.paper, true);
     }
-    let x = |f: &Found| (subject.x)(&f.row.key).ln();
-    let table: Vec<(f64, f64)> = found.iter().filter_map(|f| Some((x(f), f.row.paper?.at[0].rel_re.ln()))).collect();
-    add("the paper's own table, ε = 1.5e-4", "rows of the table", &table, None, true);
-    let capped: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.solved.rel_re.ln()))).collect();
-    add("ours at the printed λ* and rank", "rows of the table", &capped, None, true);
-    let convex: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.convex.rel_re.ln()))).collect();
-    add("convex at the printed λ*", "rows of the table", &convex, None, true);
-    let squares: Vec<(f64, f64)> = found.iter().flat_map(|f| f.fixed.iter().map(|r| (x(f), r.least_squares.ln()))).collect();
-    add("after the least-squares refit", "rows of the table", &squares, None, false);
-    let refit: Vec<(f64, f64)> = found.iter().flat_map(|f| f.default.iter().map(|r| (x(f), r.refit.ln()))).collect();
-    add("default, likelihood refit", "rows of the table", &refit, None, false);
     page.line(format!(
-        "Regression ln relRE* = A + {} ln({}), every trajectory a point; the standard error of the slope is given.",
-        subject.slope, subject.symbol
+        "Where a slope is outside of the paper's spread. The paper regresses on one chain for each value; the chains differ, and its spread does not hold that. One of our chains for each value, whichever: {}. And the \
+         regression follows λ\\*: at the λ\\* and rank that the paper prints, the same chains give {capped:.3}, at the minimum along λ {least:.3} to {most:.3}. \
+         Farthest from the paper's lines our means are by {}.",
+        ranges.join(", "),
+        distances.join(", ")
     ));
-    let spread = format!("in the paper's spread ({low:.3} to {high:.3})");
-    let last = if slopes.is_empty() { "in the paper's spread" } else { &spread };
-    page.table(&["fixed", "relRE*", "points", "A", subject.slope, "r²", "paper: A, B, r²", last], &lines);
-    // Which lambda the paper's regressions belong to.
-    let along: Vec<f64> = at
-        .iter()
-        .filter_map(|keys| {
-            let points: Vec<(f64, f64)> =
-                keys.iter().flat_map(|(k, paths)| paths.iter().map(|p| ((subject.x)(k).ln(), p.rel_re.ln()))).collect();
-            Some(fit(&points)?.slope)
-        })
-        .collect();
-    if let (Some(table), Some(capped), false) = (fit(&table), fit(&capped), slopes.is_empty() || along.is_empty()) {
-        let (least, most) = along.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), s| (a.min(*s), b.max(*s)));
-        let outside = |x: f64| if x < low { low - x } else { (x - high).max(0.0) };
-        let apart = outside(table.slope) > 0.1 && outside(least).max(outside(most)) < 0.05;
-        let so = if apart {
-            " The minimum along λ has the slope of the paper's regression; at the printed λ\\* neither our values nor the paper's own have it. So the printed λ\\* of the table is not where the paper's regression was taken."
-        } else {
-            ""
-        };
-        page.line(format!(
-            "Slopes: the paper's regressions {low:.3} to {high:.3}; the paper's own table {:.3}; ours at the same λ\\* and rank {:.3}; ours at the minimum along λ {least:.3} to {most:.3}.{so}",
-            table.slope, capped.slope
-        ));
-        page.line(format!(
-            "Where a slope is outside of the paper's spread. The paper regresses on one chain for each value; the chains differ, and its spread does not hold that. One of our chains for each value, whichever: {}. And the \
-             regression follows λ\\*: at the λ\\* and rank that the paper prints, the same chains give {:.3}, at the minimum along λ {least:.3} to {most:.3}. \
-             Farthest from the paper's lines our means are by {}.",
-            ranges.join(", "),
-            capped.slope,
-            distances.join(", ")
-        ));
-    }
 }
 
 /// What the paper's regression lines say of chains that its tables hold as well.

@@ -22,74 +22,83 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
     );
     let mut maps: Vec<(usize, TaxiResult)> = Vec::new();
     for file in 0..asked.data.len() {
-        let mut lines = Vec::new();
-        let mut facts = None;
-        for &ratio in taxi_ratios(asked.scale) {
-            let Some(x) = store.get::<TaxiResult>(&Cell::Taxi { file, ratio }.name())? else { continue };
-            let s = &x.solved;
-            lines.push(vec![
-                format!("{ratio}"),
-                short(x.lambda),
-                s.rank.to_string(),
-                s.status.clone(),
-                format!("{:.3}", x.coherence[0]),
-                format!("{:.3}", x.coherence[1]),
-                format!("{:.3} ({})", x.coherence[2], x.prior),
-                rough(s.errors[2]),
-                proven(s.proven),
-            ]);
-            facts = Some(x.facts.clone());
-            maps.push((file, x));
-        }
-        let default = store.get::<TaxiDefault>(&Cell::TaxiDefault { file }.name())?;
-        let Some(facts) = facts.or(default.as_ref().map(|d| d.facts.clone())) else { continue };
-        page.line(format!("### `{}`", facts.name));
-        page.line(format!(
-            "{} rows, {} states, {} trips between them; largest entry of P {:.2}.",
-            facts.rows, facts.states, facts.transitions, facts.largest
-        ));
-        let head = [
-            "λ/λ_max",
-            "λ",
-            "zones",
-            "ended by",
-            "coherence, early stopping",
-            "SVD rival",
-            "likelihood refit (prior chosen)",
-            "GE",
-            "certified gap",
-        ];
-        page.table(&head, &lines);
-        if let Some(d) = default {
-            page.line(format!(
-                "Default, nothing given: {} zones (rank by held-out trips, prior {}), λ = {} ({:.3} λ_max), certified gap {} ({}). Held-out log-likelihood a trip {:.4}; the counts themselves {:.4}, one \
-                 law for all {:.4}. Coherence of the refit's zones {:.3}, of the SVD partition at the same k {:.3}.",
-                d.solved.rank,
-                d.prior,
-                short(d.solved.lambda),
-                d.solved.lambda / d.lambda_max,
-                d.solved.proven.map_or_else(|| "not proven".into(), rough),
-                d.solved.status,
-                d.held_out[0],
-                d.held_out[1],
-                d.held_out[2],
-                d.coherence[0],
-                d.coherence[1]
-            ));
-            page.figure(&format!("taxi-{file}-default"), &format!("{}: our default beside the SVD partition", facts.name), Some(d.map));
-        }
+        maps.extend(of_file(page, asked, store, file)?.into_iter().map(|x| (file, x)));
     }
-    let zoned: Vec<&TaxiResult> = maps.iter().map(|m| &m.1).filter(|x| x.solved.rank > 1).collect();
-    let lambdas: Vec<f64> = zoned.iter().map(|x| x.lambda).collect();
-    let counts: Vec<usize> = zoned.iter().map(|x| x.solved.rank).collect();
-    let count = |of: fn(&[f64; 3]) -> bool| zoned.iter().filter(|x| of(&x.coherence)).count();
-    let cases = [count(|c| c[0] < c[1]), count(|c| c[2] > c[1])];
-    // (1 - c) / d + c max P = 1e-3.
-    let scale = zoned.first().map_or(1.0, |x| {
-        let mean = 1.0 / x.facts.states as f64;
-        (1e-3 - mean) / (x.facts.largest - mean)
-    });
-    let moved = with_trips(&zoned);
+    let deviations = deviations(&maps);
+    pairs(page, maps);
+    page.line("### What deviates, and what was tested");
+    page.line(deviations);
+    Ok(())
+}
+
+/// What came out of one file, as a table, and our default beside it.
+fn of_file(page: &mut Page, asked: &Asked, store: &Store, file: usize) -> Result<Vec<TaxiResult>> {
+    let (mut found, mut lines) = (Vec::new(), Vec::new());
+    let mut facts = None;
+    for &ratio in taxi_ratios(asked.scale) {
+        let Some(x) = store.get::<TaxiResult>(&Cell::Taxi { file, ratio }.name())? else { continue };
+        let s = &x.solved;
+        lines.push(vec![
+            format!("{ratio}"),
+            short(x.lambda),
+            s.rank.to_string(),
+            s.status.clone(),
+            format!("{:.3}", x.coherence[0]),
+            format!("{:.3}", x.coherence[1]),
+            format!("{:.3} ({})", x.coherence[2], x.prior),
+            rough(s.errors[2]),
+            proven(s.proven),
+        ]);
+        facts = Some(x.facts.clone());
+        found.push(x);
+    }
+    let default = store.get::<TaxiDefault>(&Cell::TaxiDefault { file }.name())?;
+    let Some(facts) = facts.or(default.as_ref().map(|d| d.facts.clone())) else { return Ok(found) };
+    page.line(format!("### `{}`", facts.name));
+    page.line(format!(
+        "{} rows, {} states, {} trips between them; largest entry of P {:.2}.",
+        facts.rows, facts.states, facts.transitions, facts.largest
+    ));
+    let head = [
+        "λ/λ_max",
+        "λ",
+        "zones",
+        "ended by",
+        "coherence, early stopping",
+        "SVD rival",
+        "likelihood refit (prior chosen)",
+        "GE",
+        "certified gap",
+    ];
+    page.table(&head, &lines);
+    if let Some(d) = default {
+        of_default(page, file, &facts.name, d);
+    }
+    Ok(found)
+}
+
+/// What the command finds in a file when nothing is given.
+fn of_default(page: &mut Page, file: usize, name: &str, d: TaxiDefault) {
+    page.line(format!(
+        "Default, nothing given: {} zones (rank by held-out trips, prior {}), λ = {} ({:.3} λ_max), certified gap {} ({}). Held-out log-likelihood a trip {:.4}; the counts themselves {:.4}, one \
+         law for all {:.4}. Coherence of the refit's zones {:.3}, of the SVD partition at the same k {:.3}.",
+        d.solved.rank,
+        d.prior,
+        short(d.solved.lambda),
+        d.solved.lambda / d.lambda_max,
+        d.solved.proven.map_or_else(|| "not proven".into(), rough),
+        d.solved.status,
+        d.held_out[0],
+        d.held_out[1],
+        d.held_out[2],
+        d.coherence[0],
+        d.coherence[1]
+    ));
+    page.figure(&format!("taxi-{file}-default"), &format!("{name}: our default beside the SVD partition"), Some(d.map));
+}
+
+/// Pairs of maps, ours and the rival's, at the same number of zones.
+fn pairs(page: &mut Page, mut maps: Vec<(usize, TaxiResult)>) {
     page.line("### Pairs of maps at equal k");
     page.line("Left the paper's method, right the SVD rival; Manhattan and its neighbourhood, other cells are outside of the frame.");
     // One pair for each number of zones and file, those nearest to the paper's 6 to 9 first.
@@ -102,8 +111,22 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
         let caption = format!("{}: {} zones, coherence {:.2} and {:.2}", x.facts.name, x.solved.rank, x.coherence[0], x.coherence[1]);
         page.figure(&format!("taxi-{file}-{}", x.solved.rank), &caption, Some(x.map));
     }
-    page.line("### What deviates, and what was tested");
-    page.line(format!(
+}
+
+/// Where this departs from the paper, and what was tested to find out why.
+fn deviations(maps: &[(usize, TaxiResult)]) -> String {
+    let zoned: Vec<&TaxiResult> = maps.iter().map(|m| &m.1).filter(|x| x.solved.rank > 1).collect();
+    let lambdas: Vec<f64> = zoned.iter().map(|x| x.lambda).collect();
+    let counts: Vec<usize> = zoned.iter().map(|x| x.solved.rank).collect();
+    let count = |of: fn(&[f64; 3]) -> bool| zoned.iter().filter(|x| of(&x.coherence)).count();
+    let cases = [count(|c| c[0] < c[1]), count(|c| c[2] > c[1])];
+    // (1 - c) / d + c max P = 1e-3.
+    let scale = zoned.first().map_or(1.0, |x| {
+        let mean = 1.0 / x.facts.states as f64;
+        (1e-3 - mean) / (x.facts.largest - mean)
+    });
+    let moved = with_trips(&zoned);
+    format!(
         "- λ: the paper needs 1.5e-10 to 1.8e-10 for its regions, we {} for {} zones. Two causes. Fewer trips: {}. And the scale of P: the paper remarks that the largest entries of its P are about 1e-3, twice the mean 1/d; \
          of P from row shares, as its formula says, they are as given above. λ goes with that scale: if P is replaced by (1 - c) 11ᵀ/d + c P, then P - X, the gradient and the λ at which the same columns come are c times as \
          large (tested with λ_max of a planted chain, c = 0.3 to 0.01: to 1e-3); c = {} brings our largest entry to 1e-3, and λ to {}. The month itself is not at hand.\n\
@@ -119,8 +142,7 @@ pub fn write(page: &mut Page, asked: &Asked, store: &Store) -> Result<()> {
         counts.len(),
         cases[1],
         counts.len()
-    ));
-    Ok(())
+    )
 }
 
 /// "a to b" of the smallest and the largest.

@@ -20,7 +20,6 @@ pub(super) fn write(
     let plan = Plan::new(settings, defaults)?;
     let table = Table::new(inputs, &plan.wanted, dialect)?;
     let mut query = Writer::new(dialect);
-    let [from, to, count] = query.names();
     let column = |k: usize| plan.wanted[k].as_str();
 
     // Each row with its ends, its weight, and why it is left out.
@@ -49,19 +48,44 @@ pub(super) fn write(
     query.step("ms_rows_read", format!("SELECT {}\n  FROM {}{only}", selected.join(", "), table.from));
 
     if plan.weight.is_some() {
-        let fail = dialect.fail("a count or weight must be a finite number, zero or more", "weight", dialect.text_type());
-        reasons.push("WHEN weight IS NULL THEN 'weight-missing'".to_owned());
-        reasons.push(format!(
-            "WHEN {} OR NOT (weight >= 0 AND weight <= {}) THEN {fail}",
-            dialect.is_nan("weight"),
-            dialect.number(LARGEST)
-        ));
-        reasons.push("WHEN weight = 0 THEN 'weight-zero'".to_owned());
+        reasons.extend(weight_reasons(dialect));
     }
-    let (keys, names): (Vec<(String, &str)>, [String; 2]) = match &plan.ends {
+    let ends = ends_of(&plan, dialect, &mut reasons)?;
+    query.step("ms_rows_told", format!("SELECT *, CASE {} END AS left_out\n  FROM ms_rows_read", reasons.join("\n    ")));
+
+    let rows = Rows { plan: &plan, dialect, ends };
+    let last = match answer {
+        Answer::Triplets => rows.triplets(&mut query),
+        Answer::WithLedger => rows.with_ledger(&mut query),
+    };
+    Ok(query.finish(last, settings, answer))
+}
+
+/// Why a weight is not counted; one that is no weight at all ends the query.
+fn weight_reasons(dialect: Dialect) -> [String; 3] {
+    let fail = dialect.fail("a count or weight must be a finite number, zero or more", "weight", dialect.text_type());
+    [
+        "WHEN weight IS NULL THEN 'weight-missing'".to_owned(),
+        format!("WHEN {} OR NOT (weight >= 0 AND weight <= {}) THEN {fail}", dialect.is_nan("weight"), dialect.number(LARGEST)),
+        "WHEN weight = 0 THEN 'weight-zero'".to_owned(),
+    ]
+}
+
+/// What tells one end of a trip from another while rows are summed, and the labels made of that afterwards.
+struct Ends {
+    /// Expressions with their names.
+    keys: Vec<(String, &'static str)>,
+    /// The labels of origin and destination.
+    names: [String; 2],
+}
+
+/// The ends, and the reasons for which a row has none.
+fn ends_of(plan: &Plan, dialect: Dialect, reasons: &mut Vec<String>) -> Result<Ends> {
+    match &plan.ends {
         PlanEnds::Labels(_) => {
             reasons.push("WHEN from_key IS NULL OR to_key IS NULL THEN 'label-missing'".to_owned());
-            (vec![("from_key".into(), "from_key"), ("to_key".into(), "to_key")], ["from_key", "to_key"].map(|k| dialect.label(k)))
+            let keys = vec![("from_key".into(), "from_key"), ("to_key".into(), "to_key")];
+            Ok(Ends { keys, names: ["from_key", "to_key"].map(|k| dialect.label(k)) })
         }
         PlanEnds::Points(_, grid) => {
             let points = ["from_lon", "from_lat", "to_lon", "to_lat"];
@@ -84,57 +108,82 @@ pub(super) fn write(
             })?;
             let cell = |p: &str| dialect.as_whole(&format!("FLOOR({p} / {})", dialect.number(squares.0)));
             let keys = points.into_iter().zip(["from_x", "from_y", "to_x", "to_y"]).map(|(p, name)| (cell(p), name)).collect();
-            (keys, [dialect.cell_label(squares, "from_x", "from_y"), dialect.cell_label(squares, "to_x", "to_y")])
+            Ok(Ends { keys, names: [dialect.cell_label(squares, "from_x", "from_y"), dialect.cell_label(squares, "to_x", "to_y")] })
         }
-    };
-    query.step("ms_rows_told", format!("SELECT *, CASE {} END AS left_out\n  FROM ms_rows_read", reasons.join("\n    ")));
+    }
+}
 
-    // Rows by pair, then the names of the pairs.
-    let summed = |what: &str| dialect.as_number(what);
-    let number = if plan.weight.is_some() { "SUM(weight)" } else { "COUNT(*)" };
-    let labels = matches!(plan.ends, PlanEnds::Labels(_));
-    let key_names = keys.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
-    // Only of rows that are kept: others may have no cell, and an engine may look at them before it leaves them out.
-    let keys: Vec<String> = keys.iter().map(|(key, name)| format!("CASE WHEN left_out IS NULL THEN {key} END AS {name}")).collect();
-    match answer {
-        Answer::Triplets => {
-            query.step(
-                "ms_kept_rows",
-                format!("SELECT {}{}\n  FROM ms_rows_told WHERE left_out IS NULL", keys.join(", "), weight_too(&plan)),
-            );
-            query.step("ms_pairs", format!("SELECT {key_names}, {} AS {count}\n  FROM ms_kept_rows GROUP BY {key_names}", summed(number)));
-            query.step("ms_named", format!("SELECT {} AS {from}, {} AS {to}, {count}\n  FROM ms_pairs", names[0], names[1]));
-            if labels {
-                query.step(
-                    "ms_whole",
-                    format!("SELECT {from}, {to}, {count}\n  FROM ms_named WHERE {from} IS NOT NULL AND {to} IS NOT NULL"),
-                );
-            }
-            Ok(query.finish(if labels { "ms_whole" } else { "ms_named" }, settings, answer))
+/// The rows with their reasons, to be summed by pair and named.
+struct Rows<'a> {
+    plan: &'a Plan,
+    dialect: Dialect,
+    ends: Ends,
+}
+
+impl Rows<'_> {
+    fn key_names(&self) -> String {
+        self.ends.keys.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Only of rows that are kept: others may have no cell, and an engine may look at them before it leaves them out.
+    fn keys(&self) -> String {
+        self.ends
+            .keys
+            .iter()
+            .map(|(key, name)| format!("CASE WHEN left_out IS NULL THEN {key} END AS {name}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// The number of trips of a pair.
+    fn number(&self) -> String {
+        self.dialect.as_number(if self.plan.weight.is_some() { "SUM(weight)" } else { "COUNT(*)" })
+    }
+
+    /// Adds the steps to pairs with their labels; the name of the last one.
+    fn triplets(&self, query: &mut Writer) -> &'static str {
+        let [from, to, count] = query.names();
+        let key_names = self.key_names();
+        query.step("ms_kept_rows", format!("SELECT {}{}\n  FROM ms_rows_told WHERE left_out IS NULL", self.keys(), weight_too(self.plan)));
+        query.step("ms_pairs", format!("SELECT {key_names}, {} AS {count}\n  FROM ms_kept_rows GROUP BY {key_names}", self.number()));
+        query
+            .step("ms_named", format!("SELECT {} AS {from}, {} AS {to}, {count}\n  FROM ms_pairs", self.ends.names[0], self.ends.names[1]));
+        if matches!(self.plan.ends, PlanEnds::Points(..)) {
+            return "ms_named";
         }
-        Answer::WithLedger => {
-            query.step("ms_kept_rows", format!("SELECT {}, left_out{}\n  FROM ms_rows_told", keys.join(", "), weight_too(&plan)));
-            query.step(
-                "ms_pairs",
-                format!(
-                    "SELECT {key_names}, left_out, {} AS {count}, COUNT(*) AS ms_rows\n  FROM ms_kept_rows GROUP BY {key_names}, left_out",
-                    summed(number)
-                ),
-            );
-            let named = |name: &str| format!("CASE WHEN left_out IS NULL THEN {name} END");
-            query.step(
-                "ms_named",
-                format!("SELECT {} AS {from}, {} AS {to}, {count}, ms_rows, left_out\n  FROM ms_pairs", named(&names[0]), named(&names[1])),
-            );
-            // A label that is an empty text, or NaN, is known only by its name.
-            query.step(
-                "ms_told",
-                format!(
-                    "SELECT {from}, {to}, {count}, ms_rows, CASE WHEN left_out IS NULL AND ({from} IS NULL OR {to} IS NULL) THEN 'label-missing' ELSE left_out END AS left_out\n  FROM ms_named"
-                ),
-            );
-            Ok(query.finish("ms_told", settings, answer))
-        }
+        query.step("ms_whole", format!("SELECT {from}, {to}, {count}\n  FROM ms_named WHERE {from} IS NOT NULL AND {to} IS NOT NULL"));
+        "ms_whole"
+    }
+
+    /// The same with the rows that are left out, by reason.
+    fn with_ledger(&self, query: &mut Writer) -> &'static str {
+        let [from, to, count] = query.names();
+        let key_names = self.key_names();
+        query.step("ms_kept_rows", format!("SELECT {}, left_out{}\n  FROM ms_rows_told", self.keys(), weight_too(self.plan)));
+        query.step(
+            "ms_pairs",
+            format!(
+                "SELECT {key_names}, left_out, {} AS {count}, COUNT(*) AS ms_rows\n  FROM ms_kept_rows GROUP BY {key_names}, left_out",
+                self.number()
+            ),
+        );
+        let named = |name: &str| format!("CASE WHEN left_out IS NULL THEN {name} END");
+        query.step(
+            "ms_named",
+            format!(
+                "SELECT {} AS {from}, {} AS {to}, {count}, ms_rows, left_out\n  FROM ms_pairs",
+                named(&self.ends.names[0]),
+                named(&self.ends.names[1])
+            ),
+        );
+        // A label that is an empty text, or NaN, is known only by its name.
+        query.step(
+            "ms_told",
+            format!(
+                "SELECT {from}, {to}, {count}, ms_rows, CASE WHEN left_out IS NULL AND ({from} IS NULL OR {to} IS NULL) THEN 'label-missing' ELSE left_out END AS left_out\n  FROM ms_named"
+            ),
+        );
+        "ms_told"
     }
 }
 

@@ -28,7 +28,6 @@ pub(super) fn write(inputs: &[String], settings: &InputSettings, dialect: Dialec
         return missing("--id", "several tables or files would become one trajectory: name the column that tells them apart");
     }
     let mut query = Writer::new(dialect);
-    let [from, to, count] = query.names();
     let id = settings.id.as_deref().map(|c| dialect.quoted(c));
     let holds = condition(settings, &table)?;
     let (moment, guard) = moment(&table, time);
@@ -64,58 +63,77 @@ pub(super) fn write(inputs: &[String], settings: &InputSettings, dialect: Dialec
             "SELECT trajectory, moment, left_out,\n    CASE WHEN moment = LAG(moment) {in_order}) THEN {tie} ELSE state END AS state,\n    SUM(CASE WHEN left_out IS NULL THEN 0 ELSE 1 END) {in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS piece\n  FROM ms_frames WHERE {placed}"
         ),
     );
-    let lag = settings.lag;
-    let in_piece = "OVER (PARTITION BY trajectory, piece ORDER BY moment)";
-    let strided = settings.count == CountMode::Strided;
-    let on_stride = if strided { format!(" AND MOD(place - 1, {lag}) = 0") } else { String::new() };
-    let number = dialect.as_number("COUNT(*)");
+    let moves = Moves { dialect, lag: settings.lag, strided: settings.count == CountMode::Strided };
     match answer {
-        Answer::Triplets => {
-            let place = if strided { format!(",\n    ROW_NUMBER() {in_piece} AS place") } else { String::new() };
-            query.step(
-                "ms_moves",
-                format!("SELECT state AS {from}, LEAD(state, {lag}) {in_piece} AS {to}{place}\n  FROM ms_pieces WHERE left_out IS NULL"),
-            );
-            query.step(
-                "ms_pairs",
-                format!(
-                    "SELECT {from}, {to}, {number} AS {count}\n  FROM ms_moves WHERE {to} IS NOT NULL{on_stride} GROUP BY {from}, {to}"
-                ),
-            );
-        }
-        Answer::WithLedger => {
-            // The last frame of a piece that is too short tells its length; frames that lead nowhere are frames all the same.
-            query.step(
-                "ms_moves",
-                format!(
-                    "SELECT state AS {from}, LEAD(state, {lag}) {in_piece} AS {to},\n    ROW_NUMBER() {in_piece} AS place, LEAD(state, 1) {in_piece} AS next\n  FROM ms_pieces WHERE left_out IS NULL"
-                ),
-            );
-            let stays = format!("{to} IS NOT NULL{on_stride}");
-            query.step(
-                "ms_told",
-                format!(
-                    "SELECT CASE WHEN {stays} THEN {from} END AS {from}, CASE WHEN {stays} THEN {to} END AS {to},\n    CASE WHEN next IS NULL AND place <= {lag} THEN place ELSE 1 END AS weight,\n    CASE WHEN {stays} THEN NULL WHEN next IS NULL AND place <= {lag} THEN 'too-short-for-lag' ELSE 'no-later-frame' END AS left_out\n  FROM ms_moves"
-                ),
-            );
-            let gone = format!("SELECT CAST(NULL AS {0}) AS {from}, CAST(NULL AS {0}) AS {to}, 1 AS weight", dialect.text_type());
-            let unplaced = format!("CASE WHEN {identified} THEN 'time-missing' ELSE 'id-missing' END");
-            query.step(
-                "ms_every",
-                format!(
-                    "SELECT {from}, {to}, weight, left_out FROM ms_told\n  UNION ALL {gone}, left_out FROM ms_pieces WHERE left_out IS NOT NULL\n  UNION ALL {gone}, {unplaced} AS left_out FROM ms_frames WHERE NOT ({placed})"
-                ),
-            );
-            query.step(
-                "ms_pairs",
-                format!(
-                    "SELECT {from}, {to}, left_out, {} AS {count}, COUNT(*) AS ms_rows\n  FROM ms_every GROUP BY {from}, {to}, left_out",
-                    dialect.as_number("SUM(weight)")
-                ),
-            );
-        }
+        Answer::Triplets => moves.triplets(&mut query),
+        Answer::WithLedger => moves.with_ledger(&mut query, &identified, &placed),
     }
     Ok(query.finish("ms_pairs", settings, answer))
+}
+
+/// Frames of the same piece that lie one after the other; a piece ends at a gap.
+const IN_PIECE: &str = "OVER (PARTITION BY trajectory, piece ORDER BY moment)";
+
+/// From frames to moves, and from moves to pairs.
+struct Moves {
+    dialect: Dialect,
+    lag: usize,
+    strided: bool,
+}
+
+impl Moves {
+    /// With strided counting, only frames on the stride begin a move.
+    fn on_stride(&self) -> String {
+        if self.strided { format!(" AND MOD(place - 1, {}) = 0", self.lag) } else { String::new() }
+    }
+
+    fn triplets(&self, query: &mut Writer) {
+        let ([from, to, count], lag, on_stride) = (query.names(), self.lag, self.on_stride());
+        let number = self.dialect.as_number("COUNT(*)");
+        let place = if self.strided { format!(",\n    ROW_NUMBER() {IN_PIECE} AS place") } else { String::new() };
+        query.step(
+            "ms_moves",
+            format!("SELECT state AS {from}, LEAD(state, {lag}) {IN_PIECE} AS {to}{place}\n  FROM ms_pieces WHERE left_out IS NULL"),
+        );
+        query.step(
+            "ms_pairs",
+            format!("SELECT {from}, {to}, {number} AS {count}\n  FROM ms_moves WHERE {to} IS NOT NULL{on_stride} GROUP BY {from}, {to}"),
+        );
+    }
+
+    /// The same with the frames that lead nowhere, by reason.
+    fn with_ledger(&self, query: &mut Writer, identified: &str, placed: &str) {
+        let ([from, to, count], lag, on_stride, dialect) = (query.names(), self.lag, self.on_stride(), self.dialect);
+        // The last frame of a piece that is too short tells its length; frames that lead nowhere are frames all the same.
+        query.step(
+            "ms_moves",
+            format!(
+                "SELECT state AS {from}, LEAD(state, {lag}) {IN_PIECE} AS {to},\n    ROW_NUMBER() {IN_PIECE} AS place, LEAD(state, 1) {IN_PIECE} AS next\n  FROM ms_pieces WHERE left_out IS NULL"
+            ),
+        );
+        let stays = format!("{to} IS NOT NULL{on_stride}");
+        query.step(
+            "ms_told",
+            format!(
+                "SELECT CASE WHEN {stays} THEN {from} END AS {from}, CASE WHEN {stays} THEN {to} END AS {to},\n    CASE WHEN next IS NULL AND place <= {lag} THEN place ELSE 1 END AS weight,\n    CASE WHEN {stays} THEN NULL WHEN next IS NULL AND place <= {lag} THEN 'too-short-for-lag' ELSE 'no-later-frame' END AS left_out\n  FROM ms_moves"
+            ),
+        );
+        let gone = format!("SELECT CAST(NULL AS {0}) AS {from}, CAST(NULL AS {0}) AS {to}, 1 AS weight", dialect.text_type());
+        let unplaced = format!("CASE WHEN {identified} THEN 'time-missing' ELSE 'id-missing' END");
+        query.step(
+            "ms_every",
+            format!(
+                "SELECT {from}, {to}, weight, left_out FROM ms_told\n  UNION ALL {gone}, left_out FROM ms_pieces WHERE left_out IS NOT NULL\n  UNION ALL {gone}, {unplaced} AS left_out FROM ms_frames WHERE NOT ({placed})"
+            ),
+        );
+        query.step(
+            "ms_pairs",
+            format!(
+                "SELECT {from}, {to}, left_out, {} AS {count}, COUNT(*) AS ms_rows\n  FROM ms_every GROUP BY {from}, {to}, left_out",
+                dialect.as_number("SUM(weight)")
+            ),
+        );
+    }
 }
 
 /// What the rows are sorted by, and what stands against it. Texts are numbers or dates to the reader; an engine would sort them by their letters.

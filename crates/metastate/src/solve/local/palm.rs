@@ -145,16 +145,29 @@ impl LocalSolver for Palm {
     }
 
     fn sweep(&mut self, problem: &Problem, x: &mut Factors) -> Sweep {
-        let lambda = problem.lambda;
         if drop_empty_columns(problem, x) {
             self.restart();
         }
         self.products.update_v(problem, x);
-        let products = std::mem::take(&mut self.products);
-        let (q, g) = (&products.q, &products.g);
+        let mut products = std::mem::take(&mut self.products);
+        let (value, a) = self.u_block(problem, x, &products.q, &products.g);
+        problem.transposed_times_u(&x.u, &mut products.scratch, &mut products.b);
+        let value = self.v_block(problem, x, &products.b, &a, value);
+        self.products = Products { b: products.b, scratch: products.scratch, ..Default::default() };
+        self.iteration += 1;
+        if self.best.as_ref().is_none_or(|(best, _)| value < *best) {
+            self.best = Some((value, x.clone()));
+        }
+        Sweep { value }
+    }
+}
+
+impl Palm {
+    /// A step in U; the objective there, and `A = U^T Xi^2 U`.
+    fn u_block(&mut self, problem: &Problem, x: &mut Factors, q: &Mat, g: &Mat) -> (f64, Mat) {
+        let lambda = problem.lambda;
         let v_norms = problem.v_norms(&x.v, g);
 
-        // U-block.
         let value_u = |u: &Mat| {
             let a = thin::weighted_gram(u, &problem.xi2);
             let fidelity = problem.fidelity_from(problem.weighted_inner(q, u), &a, g);
@@ -189,21 +202,22 @@ impl LocalSolver for Palm {
             self.u.step = self.next_step(change).or(Some(taken.step));
         }
         x.u = taken.next;
-        let a = taken.gram;
+        (taken.value, taken.gram)
+    }
 
-        // V-block.
+    /// A step in V from a point whose objective is `value`; the objective after it.
+    fn v_block(&mut self, problem: &Problem, x: &mut Factors, b: &Mat, a: &Mat, value: f64) -> f64 {
+        let lambda = problem.lambda;
         let u_norms = problem.u_norms(&x.u);
-        let Products { mut b, mut scratch, .. } = products;
-        problem.transposed_times_u(&x.u, &mut scratch, &mut b);
         let value_v = |v: &Mat| {
             let g = thin::gram(v);
-            let fidelity = problem.fidelity_from(thin::inner(&b, v), &a, &g);
+            let fidelity = problem.fidelity_from(thin::inner(b, v), a, &g);
             (fidelity + lambda * regularizer(&u_norms, &problem.v_norms(v, &g)), g)
         };
         let gradient_v = |v: &Mat| {
             let ridge: Vec<f64> = thin::column_norms(v).iter().zip(&u_norms).map(|(n, u)| ratio(lambda * u, *n)).collect();
             let mut gradient = Mat::default();
-            thin::product(v, &a, &mut gradient);
+            thin::product(v, a, &mut gradient);
             thin::for_each_row_mut(&mut gradient, |i, row| {
                 let (b, v) = (b.row(i), v.row(i));
                 for j in 0..row.len() {
@@ -212,11 +226,11 @@ impl LocalSolver for Palm {
             });
             gradient
         };
-        self.v.remember(taken.value);
+        self.v.remember(value);
         let gradient = gradient_v(&x.v);
         let step = match self.rule {
-            StepRule::Lipschitz { .. } => 1.0 / (SAFETY * (frobenius(&a) + lambda * (problem.cols() as f64).sqrt() * frobenius(&x.u))),
-            StepRule::BarzilaiBorwein(_) => self.v.step.unwrap_or_else(|| 1.0 / frobenius(&a)),
+            StepRule::Lipschitz { .. } => 1.0 / (SAFETY * (frobenius(a) + lambda * (problem.cols() as f64).sqrt() * frobenius(&x.u))),
+            StepRule::BarzilaiBorwein(_) => self.v.step.unwrap_or_else(|| 1.0 / frobenius(a)),
         };
         let taken = self.search(&self.v, step, &x.v, &gradient, project_columns, value_v);
         if let StepRule::BarzilaiBorwein(_) = self.rule {
@@ -224,12 +238,7 @@ impl LocalSolver for Palm {
             self.v.step = self.next_step(change).or(Some(taken.step));
         }
         x.v = taken.next;
-        self.products = Products { b, scratch, ..Default::default() };
-        self.iteration += 1;
-        if self.best.as_ref().is_none_or(|(value, _)| taken.value < *value) {
-            self.best = Some((taken.value, x.clone()));
-        }
-        Sweep { value: taken.value }
+        taken.value
     }
 }
 
