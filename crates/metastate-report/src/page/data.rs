@@ -118,6 +118,11 @@ fn proof_in_words(summary: &Summary) -> String {
     match (summary.bound_proof, summary.bound_failure_probability) {
         (BoundProof::LowRank, _) => "all singular values of the dual point are known, because the matrix has low rank".to_owned(),
         (BoundProof::Cholesky, _) => "by a Cholesky factorisation".to_owned(),
+        (BoundProof::Chebyshev, Some(p)) => {
+            format!(
+                "by Chebyshev polynomials of the dual point, applied to random vectors; the probability that this fails is at most {p:.0e}"
+            )
+        }
         (BoundProof::Lanczos, Some(p)) => {
             format!("by Lanczos iterations from random starts; the probability that this fails is at most {p:.0e}")
         }

@@ -81,7 +81,9 @@ pub enum BoundProof {
     LowRank,
     /// By a Cholesky factorisation.
     Cholesky,
-    /// By Lanczos iterations from random starts, with a stated probability of failure.
+    /// By Chebyshev polynomials of the dual point, applied to random vectors, with a stated probability of failure.
+    Chebyshev,
+    /// By Lanczos iterations from random starts, with a stated probability of failure: results of earlier versions.
     Lanczos,
     /// Zero is a lower bound of every objective.
     Trivial,
@@ -96,6 +98,7 @@ impl BoundProof {
         match self {
             BoundProof::LowRank => "low-rank",
             BoundProof::Cholesky => "cholesky",
+            BoundProof::Chebyshev => "chebyshev",
             BoundProof::Lanczos => "lanczos",
             BoundProof::Trivial => "trivial",
             BoundProof::NotProven => "not proven",
@@ -114,7 +117,7 @@ impl From<Option<Method>> for BoundProof {
         match method {
             Some(Method::LowRank) => BoundProof::LowRank,
             Some(Method::Cholesky) => BoundProof::Cholesky,
-            Some(Method::Lanczos { .. }) => BoundProof::Lanczos,
+            Some(Method::Chebyshev { .. }) => BoundProof::Chebyshev,
             Some(Method::Trivial) => BoundProof::Trivial,
             // A method that this crate has no word for is not called proven.
             None | Some(_) => BoundProof::NotProven,
@@ -131,7 +134,14 @@ mod tests {
         for word in StatusWord::ALL {
             assert_eq!(serde_json::to_string(&word).unwrap(), format!("\"{word}\""));
         }
-        for proof in [BoundProof::LowRank, BoundProof::Cholesky, BoundProof::Lanczos, BoundProof::Trivial, BoundProof::NotProven] {
+        for proof in [
+            BoundProof::LowRank,
+            BoundProof::Cholesky,
+            BoundProof::Chebyshev,
+            BoundProof::Lanczos,
+            BoundProof::Trivial,
+            BoundProof::NotProven,
+        ] {
             assert_eq!(serde_json::to_string(&proof).unwrap(), format!("\"{proof}\""));
         }
     }
@@ -142,7 +152,7 @@ mod tests {
         for status in [Certified, Stationary, Early, RankCap, IterationLimit, TimeLimit, Interrupted] {
             assert_eq!(StatusWord::from(status).as_str(), status.as_str());
         }
-        for method in [Method::Trivial, Method::LowRank, Method::Cholesky, Method::Lanczos { failure_probability: 1e-9 }] {
+        for method in [Method::Trivial, Method::LowRank, Method::Cholesky, Method::Chebyshev { failure_probability: 1e-9 }] {
             assert_eq!(BoundProof::from(Some(method)).as_str(), method.as_str());
         }
         assert_eq!(BoundProof::from(None).as_str(), "not proven");

@@ -143,7 +143,7 @@ fn wrong_proof(s: &Summary, p: &dyn Operator) -> Option<&'static str> {
         BoundProof::Trivial => (proven && s.lower_bound == Some(0.0), true),
         BoundProof::LowRank => (proven && low_rank, true),
         BoundProof::Cholesky => (proven && !low_rank && few, true),
-        BoundProof::Lanczos => (proven && !low_rank && !few, false),
+        BoundProof::Chebyshev | BoundProof::Lanczos => (proven && !low_rank && !few, false),
     };
     match (fits, certain, s.bound_failure_probability) {
         (false, ..) => Some("not what was done with this matrix"),

@@ -47,6 +47,12 @@ impl Leading {
         })
     }
 
+    /// Nothing known.
+    pub fn empty(w: &DualPoint) -> Leading {
+        let (left, right) = (Mat::zeros(w.problem.rows(), 0), Mat::zeros(w.problem.cols(), 0));
+        Leading { left, right, values: Vec::new(), residual_left: 0.0, residual_right: 0.0, defect: 0.0 }
+    }
+
     /// What to take off W so that these singular values are at most 1.
     pub fn clip(&self) -> Clipped {
         let excess = self.values.iter().map(|s| (s - 1.0).max(0.0)).collect();
@@ -163,7 +169,7 @@ impl Explored {
 }
 
 /// `x -= Q Q^T x`, twice.
-pub(super) fn remove(x: &mut [f64], basis: &Mat) {
+fn remove(x: &mut [f64], basis: &Mat) {
     let work = 2 * x.len() * basis.cols();
     for _ in 0..2 {
         let inner = thin::fold_rows(basis, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, q)| *s += q * x[i]));
@@ -176,7 +182,7 @@ pub(super) fn remove(x: &mut [f64], basis: &Mat) {
 }
 
 /// The same with a basis that grows vector by vector.
-pub(super) fn orthogonalise(x: &mut [f64], basis: &[Vec<f64>]) {
+fn orthogonalise(x: &mut [f64], basis: &[Vec<f64>]) {
     let work = 2 * basis.len();
     let dots = |x: &[f64], span: std::ops::Range<usize>| basis.iter().map(|q| thin::dot(&q[span.clone()], &x[span.clone()])).collect();
     for _ in 0..2 {
@@ -192,7 +198,7 @@ pub(super) fn orthogonalise(x: &mut [f64], basis: &[Vec<f64>]) {
 }
 
 /// Scales to length one; the length.
-pub(super) fn normalise(x: &mut [f64]) -> f64 {
+fn normalise(x: &mut [f64]) -> f64 {
     let norm = thin::dot(x, x).sqrt();
     if norm > 0.0 {
         x.iter_mut().for_each(|x| *x /= norm);

@@ -11,8 +11,10 @@
 //! (P5) to (P7) are the three ways to prove `||W||_2 <= n`: `norm`.
 
 pub(crate) mod leading;
+mod near_one;
 mod norm;
 pub(crate) mod point;
+mod rest;
 pub(crate) mod value;
 
 use crate::linalg::Mat;
@@ -29,8 +31,8 @@ pub enum Method {
     LowRank,
     /// A Cholesky factor of `n^2 I - W^T W` exists.
     Cholesky,
-    /// The leading singular values are known and the rest is bounded by Lanczos from random starts (Kuczynski and Wozniakowski 1992).
-    Lanczos {
+    /// The leading singular values are known and the rest is bounded by what Chebyshev polynomials make of random vectors.
+    Chebyshev {
         /// Largest probability, over all random starts that were tried, that the bound does not hold.
         failure_probability: f64,
     },
@@ -43,13 +45,13 @@ impl Method {
             Method::Trivial => "trivial",
             Method::LowRank => "low-rank",
             Method::Cholesky => "cholesky",
-            Method::Lanczos { .. } => "lanczos",
+            Method::Chebyshev { .. } => "chebyshev",
         }
     }
 
     /// The probability that a proof by random starts does not hold; none where the proof is certain.
     pub fn failure_probability(self) -> Option<f64> {
-        if let Method::Lanczos { failure_probability } = self { Some(failure_probability) } else { None }
+        if let Method::Chebyshev { failure_probability } = self { Some(failure_probability) } else { None }
     }
 
     /// What was done, in half a sentence.
@@ -58,9 +60,9 @@ impl Method {
             Method::Trivial => "zero is a lower bound of every objective; nothing better could be proven".to_owned(),
             Method::LowRank => "all singular values of the dual point are known, because the matrix has an exact low-rank form".to_owned(),
             Method::Cholesky => "a Cholesky factorisation proves that no singular value of the dual point exceeds its limit".to_owned(),
-            Method::Lanczos { failure_probability } => {
+            Method::Chebyshev { failure_probability } => {
                 format!(
-                    "Lanczos iterations from random starts bound the singular values of the dual point; the probability that this fails is at most {failure_probability:.0e}"
+                    "Chebyshev polynomials of the dual point, applied to random vectors, bound its singular values; the probability that this fails is at most {failure_probability:.0e}"
                 )
             }
         }
@@ -152,11 +154,7 @@ impl Proven {
 pub struct Effort {
     /// Up to this number of states the norm is proven by a Cholesky factorisation.
     pub cholesky_states: usize,
-    /// Lanczos steps at first.
-    pub lanczos_steps: usize,
-    /// Lanczos steps at most, where more would prove more.
-    pub most_lanczos_steps: usize,
-    /// Largest failure probability of a proof by Lanczos, all tries together.
+    /// Largest failure probability of a proof by random vectors, all tries together.
     pub failure_probability: f64,
     /// Seed of the random start vectors.
     pub seed: u64,
@@ -173,7 +171,7 @@ impl Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Effort { cholesky_states: 3000, lanczos_steps: 60, most_lanczos_steps: 480, failure_probability: 1e-12, seed: 0, prove: true }
+        Effort { cholesky_states: 3000, failure_probability: 1e-12, seed: 0, prove: true }
     }
 }
 

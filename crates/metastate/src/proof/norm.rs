@@ -5,36 +5,30 @@
 //! (P6) *Cholesky*, up to a few thousand states: a floating-point Cholesky factor of `rho^2 I - G`, G the computed `W'^T W'`, exists only
 //! if `||W'||^2 <= rho^2 + (d + 2) eps (d rho^2 + ||W'||_F^2)`, whatever the order of the sums (Rump 2006; Higham 2002, Theorem 10.3).
 //! If rho is too small the next is larger; at `rho^2 >= trace G` nothing is left to factorise.
-//! (P7) *Lanczos*, beyond: W' in bases whose leading part holds the known singular vectors; the rest is bounded by Lanczos from random
-//! starts. After m steps on a positive semidefinite `d x d` matrix the largest Ritz value misses the largest eigenvalue by more than
-//! the share eps with probability at most `1.648 sqrt(d) exp(-sqrt(eps) (2 m - 1))` (Kuczynski and Wozniakowski 1992, Theorem 4.2).
-//! The probability that a caller allows is shared evenly by all starts that may be tried, and every start is drawn afresh.
+//! (P7) *Random starts*, beyond: W' in bases whose leading part holds the singular vectors near and above 1 (`near_one`); the rest is bounded by what a Chebyshev polynomial makes of random vectors
+//! (`rest`).
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::leading::{Explored, Leading, NEAR_ONE, normalise, orthogonalise, remove};
-use super::point::{Clipped, DualPoint};
-use super::{Effort, Method};
+use super::leading::Leading;
+use super::near_one::settle;
+use super::point::{Clipped, DualPoint, beside};
+use super::{Effort, Method, rest};
 use crate::linalg::{Mat, small, thin};
 
 /// Up to this number of states all singular vectors are computed at once; it takes less than exploring.
 const DECOMPOSED_STATES: usize = 400;
 /// Where the norm after exploring stays above this, all singular vectors are worth their time.
 const LOOSE: f64 = 1.0 + 2e-5;
-/// Widenings of the bases by what exploring finds.
-const ROUNDS: u64 = 3;
-/// Singular vectors that exploring may add to those that are known.
+/// Singular vectors beyond those that are known that are settled before a decomposition of the whole is the better way.
 const MOST_ADDED: usize = 64;
-/// More than this many found at once, and there are many more.
-const CROWD: usize = 32;
-/// Lanczos runs that one proof may make.
-const TRIES: usize = 4;
-/// Where the rest exceeds 1, a bound that is looser by less than this share of the excess is not made sharper.
-const WORTH_MORE_STEPS: f64 = 0.1;
-/// Numbers that the vectors of a Lanczos run may take, all together: 1.6 GB.
-const LANCZOS_ROOM: usize = 200_000_000;
+/// The same where there is no other way, as long as their numbers fit: a block of them takes 200 MB at most.
+const MOST_ADDED_LARGE: usize = 400;
+const ROOM: usize = 25_000_000;
+/// Where the rest came out above 1 by more than this, what it holds above 1 is looked for again.
+const MISSED: f64 = 1e-4;
 
 /// What is clipped, what the norm of the rest is proven to be at most, and how. Where `enough` says so, or there is no time to `go_on`, a loose norm is not made tighter.
 pub(super) fn clip_and_prove(
@@ -92,32 +86,21 @@ fn dense(
     let full = w.dense();
     full.first_not_finite().is_none().then_some(())?;
     if w.problem.larger_side() > DECOMPOSED_STATES {
-        let clipped = explore(w, effort)?.clip();
+        let known = w.leading()?.right;
+        let clipped = settle(w, &known, known.cols() + MOST_ADDED, effort.seed, go_on)?.0.clip();
         let norm = cholesky_norm(&minus(&full, &clipped)) + rounding(w, &clipped);
         if norm <= LOOSE || enough(&clipped, norm) || !go_on() {
             return Some((clipped, norm, Method::Cholesky));
         }
     }
-    let clipped = all_above_one(&full)?;
-    let norm = cholesky_norm(&minus(&full, &clipped)) + rounding(w, &clipped);
-    Some((clipped, norm, Method::Cholesky))
+    decomposed(w, &full)
 }
 
-/// The known bases widened by what Lanczos finds near and above 1, as long as that is not too much to be found a few at a time.
-fn explore(w: &DualPoint, effort: &Effort) -> Option<Leading> {
-    let mut leading = w.leading()?;
-    for round in 0..=ROUNDS {
-        let seed = effort.seed.wrapping_mul(31).wrapping_add(round + 1);
-        let found = Explored::run(w, &leading, effort.lanczos_steps, seed);
-        let over = found.above(NEAR_ONE);
-        let crowded = over > CROWD || leading.values.len() + over > w.b.cols() + MOST_ADDED;
-        if over == 0 || crowded || round == ROUNDS {
-            break;
-        }
-        let chosen: Vec<usize> = (0..over).collect();
-        leading = leading.with(w, &found.left.select_columns(&chosen), &found.right.select_columns(&chosen))?;
-    }
-    Some(leading)
+/// All singular vectors above 1 clipped.
+fn decomposed(w: &DualPoint, full: &Mat) -> Option<(Clipped, f64, Method)> {
+    let clipped = all_above_one(full)?;
+    let norm = cholesky_norm(&minus(full, &clipped)) + rounding(w, &clipped);
+    Some((clipped, norm, Method::Cholesky))
 }
 
 /// `W - L diag(e) R^T`.
@@ -190,93 +173,93 @@ fn largest_eigenvalue(square: &Mat) -> f64 {
 
 /// (P7)
 fn large(w: &DualPoint, effort: &Effort, go_on: &mut dyn FnMut() -> bool) -> Option<(Clipped, f64, Method)> {
-    let leading = explore(w, effort)?;
-    let (rest, failure_probability) = lanczos_norm(w, &leading, effort, go_on);
-    let clipped = leading.clip();
-    let norm = leading.norm_with(rest, rounding(w, &clipped));
-    Some((clipped, norm, Method::Lanczos { failure_probability }))
-}
-
-/// An upper bound of the norm of the rest, and the probability that it does not hold: more steps as long as the bound is above 1 and
-/// more of them could bring it below.
-fn lanczos_norm(w: &DualPoint, leading: &Leading, effort: &Effort, go_on: &mut dyn FnMut() -> bool) -> (f64, f64) {
-    let d = w.problem.cols();
-    let allowed = effort.failure_probability / TRIES as f64;
-    let most = effort.most_lanczos_steps.min(LANCZOS_ROOM / d).max(2);
-    let mut steps = effort.lanczos_steps.min(most);
-    let (mut best, mut spent) = (f64::INFINITY, 0.0);
-    for attempt in 0..TRIES as u64 {
-        // Another stream than that of exploring: the start must not know of the matrix.
-        let seed = effort.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x5851_f42d + attempt);
-        let (largest, exhausted) = lanczos(w, leading, steps, seed);
-        let share = ((1.648 * (d as f64).sqrt() / allowed).ln() / (2.0 * steps as f64 - 1.0)).powi(2);
-        let bound = match exhausted {
-            true => largest,
-            false if share < 1.0 => largest / (1.0 - share).sqrt(),
-            false => f64::INFINITY,
-        };
-        best = best.min(bound);
-        spent += allowed;
-        // What exceeds 1 stays above it, however many steps: more of them sharpen the bound, and are worth it only where it is loose.
-        if best <= 1.0 || steps == most || best - largest <= WORTH_MORE_STEPS * (largest - 1.0) || !go_on() {
+    let mut known = w.leading()?.right;
+    let most = known.cols() + MOST_ADDED_LARGE.min(ROOM / w.problem.larger_side());
+    let mut tried = 0;
+    let mut best: Option<(Leading, f64)> = None;
+    loop {
+        let (leading, all) = settle(w, &known, most, effort.seed.wrapping_add(tried as u64), go_on)?;
+        let rounding = rounding(w, &leading.clip());
+        let found = rest::bound(w, &leading, rounding, effort, &mut tried, go_on);
+        let norm = leading.norm_with(found.norm, rounding);
+        let again = all && found.norm.is_finite() && found.norm > 1.0 + MISSED && tried < rest::TRIES && go_on();
+        known = beside(&[&leading.right, &found.directions]);
+        if best.as_ref().is_none_or(|(_, least)| norm < *least) {
+            best = Some((leading, norm));
+        }
+        if !again {
             break;
         }
-        steps = (2 * steps).min(most);
     }
-    (best, spent)
+    let failure_probability = rest::probability(effort, tried);
+    best.map(|(leading, norm)| (leading.clip(), norm, Method::Chebyshev { failure_probability }))
 }
 
-/// The largest Ritz value of the rest after so many steps of Lanczos on `R^T R` from a random start, every vector kept orthogonal to all
-/// before it; and whether the vectors span everything, in which case it is exact. Where a step leaves nothing (the space is
-/// invariant), the run goes on with a fresh random vector: nothing that is still to be found is missed.
-fn lanczos(w: &DualPoint, leading: &Leading, steps: usize, seed: u64) -> (f64, bool) {
-    let d = w.problem.cols();
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut basis: Vec<Vec<f64>> = Vec::new();
-    let (mut diagonal, mut beside_it): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-    let (mut x, mut image, mut next) = (Mat::zeros(d, 1), Mat::default(), Mat::default());
-    let mut vector: Option<Vec<f64>> = None;
-    let mut exhausted = false;
-    while basis.len() < steps {
-        let v = match vector.take() {
-            Some(v) => v,
-            None => {
-                let mut v: Vec<f64> = (0..d).map(|_| StandardNormal.sample(&mut rng)).collect();
-                let before = thin::dot(&v, &v).sqrt();
-                remove(&mut v, &leading.right);
-                orthogonalise(&mut v, &basis);
-                if normalise(&mut v) <= 1e-10 * before {
-                    exhausted = true;
-                    break;
-                }
-                if !basis.is_empty() {
-                    beside_it.push(0.0);
-                }
-                v
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::{Chain, Estimate};
+    use crate::simulate::planted_groups;
+    use crate::solve::{Factors, Problem};
+
+    /// A noisy chain with its true factors as the point, at a lambda where about `over` singular values exceed 1.
+    fn with_point(over: usize, test: impl Fn(&DualPoint, Vec<f64>)) {
+        let planted = planted_groups(700, 5, 40, 3).unwrap();
+        let chain = Chain::estimate(&planted.counts, &Estimate::default()).unwrap();
+        let (d, g) = (chain.states(), 5);
+        let group = |i: usize| planted.group[chain.kept()[i] as usize] as usize;
+        let mut sizes = [0.0; 5];
+        (0..d).for_each(|i| sizes[group(i)] += 1.0);
+        let u = Mat::from_fn(d, g, |i, k| planted.latent[(group(i), k)]);
+        let v = Mat::from_fn(d, g, |j, k| if group(j) == k { 1.0 / sizes[k] } else { 0.0 });
+        let x = Factors { u, v };
+        let mu = vec![0.0; d];
+        let at = |lambda: f64, run: &dyn Fn(&DualPoint, Vec<f64>)| {
+            let problem = Problem::new(chain.p(), chain.weights(), lambda).unwrap();
+            let w = DualPoint { problem: &problem, a: &x.u, b: &x.v, mu: &mu };
+            let (_, values, _) = small::thin_svd(&w.dense()).unwrap();
+            run(&w, values);
         };
-        x.as_mut_slice().copy_from_slice(&v);
-        w.apply(&x, &mut image);
-        remove(image.as_mut_slice(), &leading.left);
-        diagonal.push(thin::dot(image.as_slice(), image.as_slice()));
-        w.apply_transpose(&image, &mut next);
-        let mut r = next.as_slice().to_vec();
-        basis.push(v);
-        remove(&mut r, &leading.right);
-        orthogonalise(&mut r, &basis);
-        let length = normalise(&mut r);
-        let scale = diagonal.iter().copied().fold(0.0, f64::max);
-        if length > 1e-13 * scale {
-            beside_it.push(length);
-            vector = Some(r);
+        at(1.0, &|_, values| at(0.5 * (values[over] + values[over + 1]), &test));
+    }
+
+    /// The singular values of what is left after clipping.
+    fn largest_left(w: &DualPoint, clipped: &Clipped) -> f64 {
+        small::thin_svd(&minus(&w.dense(), clipped)).unwrap().1[0]
+    }
+
+    #[test]
+    fn the_bound_by_random_starts_is_above_the_norm_and_close_to_it() {
+        for over in [0, 3, 12, 40] {
+            with_point(over, |w, values| {
+                let (clipped, norm, method) = large(w, &Effort { seed: over as u64, ..Effort::default() }, &mut || true).unwrap();
+                let exact = largest_left(w, &clipped);
+                println!("{over} above 1, the largest {:.3}: norm {norm:.9}, exact {exact:.9}, {method:?}", values[0]);
+                assert!(matches!(method, Method::Chebyshev { failure_probability } if failure_probability <= 1e-12));
+                assert_eq!(clipped.excess.iter().filter(|e| **e > 0.0).count(), over + 1);
+                assert!(norm >= exact && norm <= 1.0 + 2e-5);
+            });
         }
     }
-    let m = diagonal.len();
-    let tridiagonal = Mat::from_fn(m, m, |i, j| match i.abs_diff(j) {
-        0 => diagonal[i],
-        1 => beside_it.get(i.min(j)).copied().unwrap_or(0.0),
-        _ => 0.0,
-    });
-    let largest = small::symmetric_eigen(&tridiagonal).and_then(|(v, _)| v.last().copied()).unwrap_or(0.0);
-    (largest.max(0.0).sqrt(), exhausted)
+
+    #[test]
+    fn a_rest_whose_largest_vector_is_unknown_is_bounded_all_the_same() {
+        // Nothing is taken out: the bound has to find the norm of the whole by itself, whatever end the polynomial is given.
+        with_point(3, |w, values| {
+            let found = rest::bound(w, &Leading::empty(w), 1e-12, &Effort::default(), &mut 0, &mut || true);
+            println!("norm {:.6}, exact {:.6}", found.norm, values[0]);
+            assert!(found.norm >= values[0] && found.norm <= 1.02 * values[0]);
+        });
+    }
+
+    #[test]
+    fn more_values_above_one_than_a_block_holds_are_all_clipped_where_the_matrix_is_formed() {
+        with_point(250, |w, _| {
+            let (clipped, norm, method) = dense(w, &Effort::default(), &|_, _| false, &mut || true).unwrap();
+            assert!(method == Method::Cholesky && norm <= 1.0 + 1e-6 && norm >= largest_left(w, &clipped));
+            assert_eq!(clipped.excess.iter().filter(|e| **e > 0.0).count(), 251);
+            let (clipped, norm, _) = large(w, &Effort::default(), &mut || true).unwrap();
+            assert!(norm >= largest_left(w, &clipped));
+        });
+    }
 }

@@ -11,6 +11,9 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+#[path = "hostile.rs"]
+mod hostile;
+
 /// A chain with a name by which it can be made again.
 pub struct Instance {
     pub family: &'static str,
@@ -591,7 +594,7 @@ fn near_absorbing() -> Family {
 
 /// Every family of small chains, 2 to 127 states.
 pub fn small() -> Vec<Instance> {
-    let families = [
+    let families: [fn() -> Family; 36] = [
         star,
         bipartite,
         block,
@@ -629,7 +632,7 @@ pub fn small() -> Vec<Instance> {
         tiny,
         near_absorbing,
     ];
-    families.iter().flat_map(|family| family().members).collect()
+    families.iter().chain(&hostile::FAMILIES).flat_map(|family| family().members).collect()
 }
 
 /// A few large ones, 1,000 to 6,000 states: equal blocks stored dense (rank 12 and a small Krylov space), planted, sparse, noisy.
