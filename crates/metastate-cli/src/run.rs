@@ -14,7 +14,7 @@ use metastate_report::folder::{Draft, check_free};
 use metastate_tasks::error::{CliError, FAILED, Result};
 use metastate_tasks::progress::Reporter;
 use metastate_tasks::stop::Stopper;
-use metastate_tasks::{assign, compare, count, demo, diff, explain, fit, forecast, report, simulate, verify};
+use metastate_tasks::{assign, compare, count, demo, diff, explain, fit, forecast, plan, report, simulate, verify};
 
 use crate::{parse, reproduce, signals, tell as words, terminal};
 
@@ -129,6 +129,12 @@ pub fn run(given: &Given) -> Result<ExitCode> {
             let found = forecast::run(&asked, reporter, stopper)?;
             session.tell(&found, || words::forecast::describe(&found, asked.out.as_deref()))?;
         }
+        "plan" => {
+            let asked: metastate_options::PlanArgs = given.checked()?;
+            let record = plan::run(&asked, seed, reporter, stopper)?;
+            session.tell(&record, || plan::describe(&record, &asked.result))?;
+        }
+        "controlled" => simulated(&session, SimulateWhat::Controlled(given.checked()?))?,
         "planted" => simulated(&session, SimulateWhat::Planted(given.checked()?))?,
         "trajectory" => simulated(&session, SimulateWhat::Trajectory(given.checked()?))?,
         "city" => simulated(&session, SimulateWhat::City(given.checked()?))?,

@@ -26,6 +26,7 @@ mod filter;
 mod guard;
 mod guess;
 mod labels;
+mod log;
 mod machine;
 mod manifest;
 mod matrix;
@@ -59,6 +60,7 @@ pub use countsfile::write_counts;
 pub use error::{IngestError, Place, Result, nearest};
 pub use filter::Filter;
 pub use guard::guarded;
+pub use log::{LogColumns, Logged, read_log};
 pub use machine::available_memory;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues};
@@ -74,6 +76,8 @@ pub enum Data {
     Counts(CountedStates),
     /// A transition matrix.
     Matrix(GivenMatrix),
+    /// Records of what was done in each state.
+    Log(Logged),
 }
 
 /// What was read, from which bytes.
@@ -97,6 +101,7 @@ impl Ingested {
         match &self.data {
             Data::Counts(counted) => counted.counts.ledger().clone(),
             Data::Matrix(_) => Ledger::new(),
+            Data::Log(logged) => logged.log.ledger().clone(),
         }
     }
 }
@@ -126,6 +131,7 @@ pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Read
             let hints = match &data {
                 Data::Counts(counted) => counted.hints.clone(),
                 Data::Matrix(given) => given.hints.clone(),
+                Data::Log(logged) => logged.hints.clone(),
             };
             let read_as = told::line(&sources, as_, &data, settings)?;
             Ok(Ingested { data, as_, read_as, inputs, hints })
@@ -138,13 +144,17 @@ pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Read
 }
 
 fn read_data(sources: &[Source], as_: Option<As>, settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<(Data, As)> {
-    match as_ {
-        Some(As::Trips) => {
+    match (as_, &settings.log) {
+        (Some(As::Trips), Some(columns)) => Ok((Data::Log(log::read(sources, settings, columns, progress)?), As::Trips)),
+        (_, Some(_)) => Err(IngestError::new(Code::Option, "--action reads records of one step each, from a state by an action to the next state")
+            .file(&sources[0].name)
+            .remedy("name the columns of the states with --from and --to")),
+        (Some(As::Trips), None) => {
             let pairs = trips::read(sources, settings, None, progress)?;
             Ok((Data::Counts(pairs.into_counts(settings, &sources[0].name)?), As::Trips))
         }
-        Some(As::Trajectories) => Ok((Data::Counts(trajectories::read(sources, settings, progress)?), As::Trajectories)),
-        Some(As::Counts) if sources.iter().all(|s| guess::may_be_table(s.format)) => {
+        (Some(As::Trajectories), None) => Ok((Data::Counts(trajectories::read(sources, settings, progress)?), As::Trajectories)),
+        (Some(As::Counts), None) if sources.iter().all(|s| guess::may_be_table(s.format)) => {
             Ok((Data::Counts(countsfile::read(sources, settings, progress)?), As::Counts))
         }
         // Matrix files; without a word from the user, their values decide.

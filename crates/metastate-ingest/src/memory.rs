@@ -104,6 +104,7 @@ fn ingested(data: Data, as_: As, sources: &[Source], settings: &InputSettings) -
     let hints = match &data {
         Data::Counts(counted) => counted.hints.clone(),
         Data::Matrix(given) => given.hints.clone(),
+        Data::Log(logged) => logged.hints.clone(),
     };
     let read_as = told::line(sources, as_, &data, settings)?;
     Ok(Ingested { data, as_, read_as, inputs: Vec::new(), hints })

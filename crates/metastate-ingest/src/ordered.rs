@@ -45,7 +45,7 @@ impl Unit {
 
 /// Times are compared as integers; fractions by the order of their bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum TimeKind {
+pub(crate) enum TimeKind {
     Integer,
     Fraction,
     /// Microseconds since 1970.
@@ -116,20 +116,20 @@ fn merge_kind(unit: &mut Unit, kind: TimeKind, batch: &Batch<'_>, name: &str) ->
     Ok(())
 }
 
-fn mixed() -> IngestError {
+pub(crate) fn mixed() -> IngestError {
     IngestError::new(Code::Type, "this column holds times of different kinds (numbers, dates, nanoseconds), so it has no order")
         .remedy("write all times in one way")
 }
 
 /// The order of floating numbers as the order of integers.
-fn ordered_bits(x: f64) -> i64 {
+pub(crate) fn ordered_bits(x: f64) -> i64 {
     let bits = (if x == 0.0 { 0.0 } else { x }).to_bits() as i64;
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
-type Times = (Vec<Option<i64>>, TimeKind);
+pub(crate) type Times = (Vec<Option<i64>>, TimeKind);
 
-fn times(batch: &Batch<'_>, slot: usize, name: &str) -> Result<Times> {
+pub(crate) fn times(batch: &Batch<'_>, slot: usize, name: &str) -> Result<Times> {
     let array = &batch.columns[slot];
     let unusable = || {
         IngestError::new(Code::Type, format!("a column of type {} cannot be a time", array.data_type()))

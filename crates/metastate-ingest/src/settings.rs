@@ -3,6 +3,7 @@
 use metastate::CountMode;
 
 use crate::second::SecondLabel;
+use crate::log::LogColumns;
 
 /// What the inputs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,6 +214,8 @@ pub struct InputSettings {
     pub weight: Option<String>,
     /// A second label of each record.
     pub second: Option<SecondLabel>,
+    /// The records are those of a log of a controlled chain.
+    pub log: Option<LogColumns>,
     /// Only rows for which this condition holds.
     pub where_: Option<String>,
     /// Only states with at least this share of the departures.
@@ -254,6 +257,7 @@ impl Default for InputSettings {
             bbox: None,
             weight: None,
             second: None,
+            log: None,
             where_: None,
             min_share: 0.0,
             max_self_share: None,

@@ -14,6 +14,7 @@ pub(crate) fn line(sources: &[Source], as_: As, data: &Data, settings: &InputSet
     let table = sources.iter().all(|s| guess::may_be_table(s.format));
     let text = as_ == As::Trajectories && settings.state.is_none();
     let what = match (as_, data) {
+        (As::Trips, Data::Log(_)) => format!("{}{}", trips(settings), actions(settings)),
         (As::Trips, _) => trips(settings),
         (As::Trajectories, _) => trajectories(&sources[0], settings),
         (As::Counts, Data::Counts(counted)) if table => counts(settings, counted.counts.lag()),
@@ -56,6 +57,15 @@ fn trips(settings: &InputSettings) -> String {
         name(&settings.to_lon),
         name(&settings.to_lat)
     )
+}
+
+/// What was done at each step, and the episodes.
+fn actions(settings: &InputSettings) -> String {
+    let Some(log) = &settings.log else { return String::new() };
+    let paid = log.reward.as_ref().map_or_else(|| ", without rewards".to_owned(), |r| format!(", the reward is {}", column(r)));
+    let order = log.time.as_ref().map_or_else(String::new, |t| format!(" sorted by {}", column(t)));
+    let episodes = log.id.as_ref().map_or_else(String::new, |id| format!(", an episode for each {}{order}", column(id)));
+    format!("; the action is {}{paid}{episodes}", column(&log.action))
 }
 
 fn counts(settings: &InputSettings, lag: usize) -> String {

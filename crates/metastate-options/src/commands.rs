@@ -107,6 +107,12 @@ fn all() -> Vec<Command> {
             "Example:\n  metastate simulate city --trips 200000 --out trips.parquet",
         )
         .with::<CityArgs>(),
+        Command::new(
+            "controlled",
+            "A controlled chain P_a = U_a V^T and a log of it: a folder with log.csv, U.npy, V.npy and rewards.npy",
+            "Example:\n  metastate simulate controlled --states 200 --actions 3 --rank 4 --episodes 400 --out warehouse",
+        )
+        .with::<ControlledArgs>(),
     ];
     vec![
         Command::new("fit", "Find the meta-states, write a result folder", FIT).with::<InputArgs>().with::<FitArgs>().with::<RunArgs>(),
@@ -127,13 +133,14 @@ fn all() -> Vec<Command> {
             .with::<DiffArgs>(),
         Command::new("forecast", "n-step forecasts, stationary law, timescales and passage times from the latent chain", FORECAST)
             .with::<ForecastArgs>(),
+        Command::new("plan", "What to do in each state, from the log of a controlled chain, checked on held-out records", PLAN).with::<PlanArgs>(),
         Command::new("compare", "This method and its rivals on the same held-out folds", COMPARE).with::<InputArgs>().with::<CompareArgs>(),
         Command::new("assign", "Memberships for states that were not in the fit, from their own transitions", ASSIGN)
             .with::<AssignArgs>()
             .with::<InputArgs>(),
         Command {
             commands: simulate,
-            ..Command::new("simulate", "Chains with a known answer: planted ones, trajectories, a toy city with trips", SIMULATE)
+            ..Command::new("simulate", "Chains with a known answer: planted ones, trajectories, a toy city with trips, controlled ones", SIMULATE)
         },
         Command::new("reproduce", "The paper's tables and figures, each value beside the printed one", REPRODUCE).with::<ReproduceArgs>(),
         Command::new("demo", "The two-minute tour: simulates a city, finds its zones, writes a result folder", DEMO).with::<DemoArgs>(),
@@ -188,6 +195,13 @@ const FORECAST: &str = "Examples:
 
 Times are in frames: steps of the chain times the lag of the fit. Numbers that are infinite or not defined are null in JSON.";
 
+const PLAN: &str = "Examples:
+  metastate fit log.csv --from state --action action --to next --reward reward --id episode --time step --out out/robot
+  metastate plan out/robot --discount 0.95
+  metastate plan out/robot --discount 0.99 --reward costs.csv --no-check
+
+Writes policy.csv (state, action, value), q.parquet and plan.json into the folder of the result, and makes its page anew. Another plan takes its place.";
+
 const COMPARE: &str = "Examples:
   metastate compare trips.csv --from start --to end --rank 8 --out out/compare
   metastate compare walk.parquet --as trajectories --state micro --lag 50 --rank 12 --reference macro --out out/protein
@@ -206,7 +220,8 @@ refused. Transitions to states that were not in the fit are left out and counted
 const SIMULATE: &str = "Examples:
   metastate simulate planted --states 1000 --rank 10 --out planted
   metastate simulate trajectory --states 200 --rank 5 --steps 1000000 --out walk.npy
-  metastate simulate city --trips 200000 --out trips.parquet";
+  metastate simulate city --trips 200000 --out trips.parquet
+  metastate simulate controlled --episodes 400 --out warehouse";
 
 const REPRODUCE: &str = "Examples:
   metastate reproduce all --quick --data trips.parquet --out out/quick

@@ -394,6 +394,7 @@ pub(crate) mod allowed {
     pub const POSITIVE: Bounds = Bounds { holds: |x| x > 0.0 && x.is_finite(), said: "it must be a positive number" };
     pub const NOT_NEGATIVE: Bounds = Bounds { holds: |x| x >= 0.0 && x.is_finite(), said: "it must be zero or a positive number" };
     pub const FOLDS: Bounds = Bounds { holds: |x| (2.0..=1000.0).contains(&x), said: "it must be between 2 and 1000" };
+    pub const DISCOUNT: Bounds = Bounds { holds: |x| (0.0..1.0).contains(&x), said: "it must be at least 0 and below 1, such as 0.95" };
     pub const SHARE: Bounds = Bounds { holds: |x| x > 0.0 && x <= 1.0, said: "it must be above 0 and at most 1" };
     pub const SECONDS: Bounds = Bounds { holds: |x| Duration::try_from_secs_f64(x).is_ok(), said: "it must be a number of seconds" };
     pub const DRAWS: Bounds = Bounds { holds: |x| x != 1.0, said: "at least 2 draws are needed, 50 are usual" };

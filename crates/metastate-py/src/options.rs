@@ -1,7 +1,7 @@
 //! Python's parameters by the catalogue of options: names, defaults, bounds and allowed words have one place.
 
 use metastate_ingest::sql::Answer;
-use metastate_options::{Common, CompareCommand, CountCommand, Door, FitCommand, Given, MEMORY, OptionError, SimulateWhat, find};
+use metastate_options::{Common, CompareCommand, CountCommand, Door, FitCommand, Given, MEMORY, OptionError, PlanArgs, SimulateWhat, find};
 use metastate_tasks::error::{CliError, Result};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -95,11 +95,17 @@ pub fn compare(given: &Given) -> Result<Asked<CompareCommand>> {
     asked(given, |g| Ok(CompareCommand { input: g.checked()?, compare: g.checked()? }))
 }
 
+/// A plan.
+pub fn plan(given: &Given) -> Result<Asked<PlanArgs>> {
+    asked(given, Given::checked)
+}
+
 /// One of the commands of `simulate`.
 pub fn simulate(given: &Given) -> Result<Asked<SimulateWhat>> {
     asked(given, |g| match g.command().name {
         "planted" => Ok(SimulateWhat::Planted(g.checked()?)),
         "trajectory" => Ok(SimulateWhat::Trajectory(g.checked()?)),
+        "controlled" => Ok(SimulateWhat::Controlled(g.checked()?)),
         _ => Ok(SimulateWhat::City(g.checked()?)),
     })
 }

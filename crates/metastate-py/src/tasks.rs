@@ -13,13 +13,13 @@ use metastate_tasks::args::DiffArgs;
 use metastate_tasks::error::{CliError, Result};
 use metastate_tasks::stop::Stopper;
 use metastate_tasks::watch::WatchReading;
-use metastate_tasks::{compare as comparing, data, diff as differing, fit as fitting, simulate as simulating, verify as verifying};
-use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use metastate_tasks::{compare as comparing, data, diff as differing, fit as fitting, plan as planning, simulate as simulating, verify as verifying};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::to_python;
-use crate::fitted::{Fitted, matrix};
+use crate::fitted::{Fitted, labels, matrix};
 use crate::input::Input;
 use crate::{options, watched};
 
@@ -46,6 +46,7 @@ pub fn fit(
     let solved = watched::run(py, asked.threads, listener.as_ref(), move |reporter, stopper| {
         let start = Instant::now();
         fitting::check(&job)?;
+        metastate_tasks::control::check(&job.input, &job.fit)?;
         let ingested = input.ingest(&job.input, job.fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
         let loaded = data::estimate(ingested, &job.fit)?;
         stopper.go_on()?;
@@ -100,6 +101,58 @@ pub fn verify(
         let ingested = input.ingest(options, fit.needs_parts(), &mut WatchReading { reporter, stopper })?;
         json(&verifying::recheck(&place, &opened, &data::estimate(ingested, fit)?, false, reporter)?)
     })
+}
+
+/// What to do in each state, from the folder of a result. Records for the check are those given, those of a fit that is still in memory, or those that the folder names.
+/// Hands back `plan.json`, then the columns of `policy.csv` and of `q.parquet`.
+#[pyfunction]
+#[pyo3(signature = (values, given=None, live=None, listener=None))]
+#[allow(clippy::type_complexity)] // the columns of two tables
+pub fn plan<'py>(
+    py: Python<'py>,
+    values: &Bound<'py, PyDict>,
+    given: Option<&Bound<'py, PyTuple>>,
+    live: Option<PyRef<'py, Fitted>>,
+    listener: Option<Bound<'py, PyAny>>,
+) -> PyResult<(String, Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>)> {
+    let asked = options::plan(&options::given("plan", &[], values)?).map_err(|e| to_python(py, &e))?;
+    let input = given.map(|g| Input::new(g, None, None)).transpose()?;
+    let held = live.and_then(|live| live.solved.loaded.control.as_ref().and_then(|c| c.log.clone()));
+    let planned = watched::run(py, asked.threads, listener.as_ref(), move |reporter, stopper| {
+        let (command, folder) = (&asked.command, asked.command.result.clone());
+        let source = match (input, held) {
+            (Some(input), _) => {
+                let loaded = metastate_report::load(&folder)?;
+                let (recorded, _) = verifying::recorded_options(&folder, &loaded)?;
+                match input.ingest(&recorded, false, &mut WatchReading { reporter, stopper })?.data {
+                    Data::Log(logged) => planning::Source::Held(logged.log),
+                    _ => return Err(CliError::bad("E-CLI-ARGUMENT", "these data are no log of a controlled chain")),
+                }
+            }
+            (None, Some(log)) => planning::Source::Held(log.as_ref().clone()),
+            (None, None) => planning::Source::Inputs,
+        };
+        let source = if command.no_check { planning::Source::None("it was left out (check=False)".to_owned()) } else { source };
+        planning::plan(&folder, command, source, asked.seed, reporter, stopper)
+    })?;
+    let texts = |list: Vec<&str>| labels(py, list.into_iter().map(Label::from)).map(Bound::into_any);
+    let (policy, q) = (&planned.policy, &planned.q);
+    let numbers = |list: Vec<f64>| PyArray1::from_vec(py, list).into_any();
+    let policy = vec![
+        texts(policy.iter().map(|r| r.state.as_str()).collect())?,
+        texts(policy.iter().map(|r| r.action.as_deref().unwrap_or_default()).collect())?,
+        numbers(policy.iter().map(|r| r.value).collect()),
+        numbers(policy.iter().map(|r| r.records).collect()),
+        numbers(policy.iter().map(|r| r.untried as f64).collect()),
+    ];
+    let q = vec![
+        texts(q.iter().map(|r| r.state.as_str()).collect())?,
+        texts(q.iter().map(|r| r.action.as_str()).collect())?,
+        numbers(q.iter().map(|r| r.value).collect()),
+        numbers(q.iter().map(|r| r.reward).collect()),
+        numbers(q.iter().map(|r| r.records).collect()),
+    ];
+    Ok((serde_json::to_string(&planned.record).unwrap_or_default(), policy, q)) // numbers and texts always serialise
 }
 
 /// Draws and writes what `metastate simulate` does.

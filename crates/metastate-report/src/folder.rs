@@ -21,7 +21,7 @@ pub fn check_free(place: &Path, force: bool) -> Result<()> {
 }
 
 /// Files that `metastate` writes into folders without a document that names their kind: a simulated chain.
-const SIMULATED: [&str; 5] = ["U.npy", "V.npy", "xi.npy", "P.npy", "counts.csv"];
+const SIMULATED: [&str; 7] = ["U.npy", "V.npy", "xi.npy", "P.npy", "counts.csv", "rewards.npy", "log.csv"];
 /// What the document of a folder of ours begins its story with: a result, a comparison, a forecast, a difference.
 const DOCUMENTS: [(&str, &str); 4] =
     [("summary.json", "schema"), ("compare.json", "methods"), ("forecast.json", "timescales"), ("diff.json", "zones")];
@@ -34,7 +34,7 @@ fn is_ours(place: &Path) -> bool {
         return true;
     }
     let simulated =
-        ["U.npy", "V.npy", "xi.npy"].iter().all(|n| names.iter().any(|m| m == n)) && names.iter().all(|n| SIMULATED.contains(&n.as_str()));
+        [["U.npy", "V.npy", "xi.npy"], ["U.npy", "V.npy", "log.csv"]].iter().any(|all| all.iter().all(|n| names.iter().any(|m| m == n))) && names.iter().all(|n| SIMULATED.contains(&n.as_str()));
     let document = |(name, key): &(&str, &str)| {
         let value: Option<serde_json::Value> = inside::read(place, name).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         value.is_some_and(|v| {

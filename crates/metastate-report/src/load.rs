@@ -9,7 +9,8 @@ use metastate::{Label, Mat};
 
 use crate::error::{Result, damaged};
 use crate::npz::{Array, read_npz};
-use crate::page::Extras;
+use crate::page::{ControlStory, Extras};
+use crate::plan::{ACTIONS_FILE, load_plan};
 use crate::summary::{RefitRecord, Summary};
 use crate::tables::{DESTINATIONS_FILE, parse_csv};
 use crate::zones::ZONE_FLOWS_FILE;
@@ -230,7 +231,15 @@ pub fn load_extras(folder: &Path, states: usize) -> Result<Extras> {
     let Some(bytes) = inside::read_if_there(folder, "page.json")? else { return Ok(Extras::default()) };
     let extras: Extras = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, format!("cannot be read ({e})")))?;
     extras.check(states).map_err(|why| damaged(&path, why))?;
-    Ok(extras)
+    let control = match inside::read_if_there(folder, ACTIONS_FILE)? {
+        None => None,
+        Some(bytes) => {
+            let path = folder.join(ACTIONS_FILE);
+            let text = String::from_utf8(bytes).map_err(|_| damaged(&path, "is not UTF-8"))?;
+            Some(ControlStory::of(&text, load_plan(folder)?).map_err(|why| damaged(&path, why))?)
+        }
+    };
+    Ok(Extras { control, ..extras })
 }
 
 fn load_refit(folder: &Path, two_sided: Option<usize>, sides: (usize, usize)) -> Result<Option<Factors>> {

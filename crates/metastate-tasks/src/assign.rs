@@ -54,6 +54,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     let (theirs, fit) = recorded_options(&command.assign.result, &result)?;
     let (input, inherited) = as_in_the_fit(&command.input, &command.given, &theirs)?;
 
+    crate::inputs::refuse_actions(&input, "assign")?;
     stopper.doing(Doing::Reading);
     let ingested = data::ingest(&input, false, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);

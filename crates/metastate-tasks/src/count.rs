@@ -60,12 +60,14 @@ pub fn query(command: &CountCommand, answer: Answer) -> Result<Query> {
         SqlDialect::Postgres => Dialect::Postgres,
         SqlDialect::Bigquery => Dialect::BigQuery,
     };
+    crate::inputs::refuse_actions(&command.input, "count")?;
     let sql = sql::query(&command.input.inputs, &crate::inputs::settings(&command.input)?, dialect, answer)?;
     Ok(Query { dialect: dialect.name(), sql })
 }
 
 /// Counts and writes.
 pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Counted> {
+    crate::inputs::refuse_actions(&command.input, "count")?;
     place::keep(&command.count.out, place::inputs(&command.input))?;
     check_name(&command.count.out)?;
     let _claim = check_place(&command.count.out, command.count.force, &place::inputs(&command.input))?;

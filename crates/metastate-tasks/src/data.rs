@@ -3,9 +3,10 @@
 use metastate::fit::Parts;
 use metastate::kinetics::Classes;
 use metastate::{Chain, Connected, Estimate, Given, Label, RowWeights, StateIndex, TwoSided, WeightsBy};
-use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, MatrixValues, ReadProgress};
+use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, InputRecord, Logged, MatrixValues, ReadProgress};
 use metastate_report::{FileRecord, Ground, Outline};
 
+use crate::control::{self, Control};
 use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
 use crate::places;
@@ -35,6 +36,8 @@ pub struct Dataset {
     pub rows_counted: u64,
     /// Things worth telling the user.
     pub hints: Vec<String>,
+    /// What was tried in each state, where the data are records of a controlled chain.
+    pub control: Option<Control>,
 }
 
 impl Dataset {
@@ -78,6 +81,7 @@ pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn ReadProgr
 
 /// Reads the inputs and estimates the chain.
 pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn ReadProgress) -> Result<Dataset> {
+    control::check(input, fit)?;
     estimate(ingest(input, fit.needs_parts(), progress)?, fit)
 }
 
@@ -105,6 +109,7 @@ fn chain_of(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
     match ingested.data {
         _ if fit.bipartite && ingested.as_ == As::Trajectories => Err(trajectories_are_one_set()),
         Ingest::Counts(counted) => Ok(Dataset { inputs, read_as: ingested.read_as, hints, ..from_counted(counted, fit)? }),
+        Ingest::Log(logged) => Ok(Dataset { inputs, read_as: ingested.read_as, hints, ..from_log(logged, &ingested.inputs, fit)? }),
         Ingest::Matrix(_) if fit.bipartite => {
             Err(CliError::bad("E-CLI-ARGUMENT", "--bipartite reads transitions, and this is a matrix of probabilities")
                 .remedy("give trips or counts"))
@@ -132,6 +137,7 @@ fn chain_of(ingested: Ingested, fit: &FitArgs) -> Result<Dataset> {
                 rows: matrix.entries,
                 rows_counted: matrix.entries,
                 hints,
+                control: None,
             })
         }
     }
@@ -211,5 +217,27 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
         rows: counted.rows,
         rows_counted: counted.kept,
         hints: Vec::new(),
+        control: None,
+    })
+}
+
+/// Estimates the chain of a log: rows are pairs of state and action, columns the next states.
+fn from_log(logged: Logged, inputs: &[InputRecord], fit: &FitArgs) -> Result<Dataset> {
+    let (rows, rows_counted, ledger) = (logged.rows, logged.kept, logged.log.ledger().clone());
+    let control = Control::new(logged, inputs.is_empty())?;
+    let sides = control.tried.sides(&control.states, &control.actions, &ledger)?;
+    Ok(Dataset {
+        data: metastate::Data::between(&sides, fit.weight_power)?,
+        coordinates: None,
+        destination_coordinates: None,
+        names: None,
+        ground: None,
+        zone_names: None,
+        inputs: Vec::new(),
+        read_as: String::new(),
+        rows,
+        rows_counted,
+        hints: Vec::new(),
+        control: Some(control),
     })
 }

@@ -7,12 +7,13 @@ use metastate::aggregate::Partition;
 use metastate::fit::Unfinished;
 use metastate::linalg::Mat;
 use metastate::{Label, Model, fit_from};
-use metastate_report::page::Extras;
+use metastate_report::page::{ControlStory, Extras};
 use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, Init, InputArgs, ObjectiveKind, Options, RefitKind, RunArgs};
 use crate::checkpoint::{self, Checkpoint};
+use crate::control;
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
 use crate::progress::Reporter;
@@ -131,6 +132,9 @@ impl FitOutcome {
         let path = self.model.chosen.as_ref().map(record::path_story);
         let extras = report::extras(self.loaded.chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
         let lag = self.summary.lag();
+        let actions = self.extra.iter().find(|(name, _)| *name == metastate_report::ACTIONS_FILE);
+        let control = actions.and_then(|(_, bytes)| ControlStory::of(&String::from_utf8_lossy(bytes), None).ok());
+        let extras = Extras { control, ..extras };
         let Some(moves) = &self.model.moves else { return Ok(extras) };
         let timescale_intervals = record::timescales(&moves.kinetics, lag);
         Ok(Extras { timescale_intervals, kinetics: Some(record::kinetics_story(&moves.kinetics, lag)), ..extras })
@@ -152,9 +156,10 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     }
     memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())?;
     reporter.say(&loaded.read_as);
-    let states = match chain.goes_on() {
-        true => format!("{} states", chain.states()),
-        false => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
+    let states = match (chain.goes_on(), &loaded.control) {
+        (true, _) => format!("{} states", chain.states()),
+        (false, Some(c)) => format!("{} states, {} actions: {} pairs", c.states.len(), c.actions.len(), c.tried.pairs.len()),
+        (false, None) => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
     };
     reporter.say(format!("{states}, {} transitions, {} pairs", chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
@@ -206,6 +211,11 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
         extra.push((metastate_report::DESTINATIONS_FILE, table.into_bytes()));
     }
     let mut summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
+    if let Some(control) = &loaded.control {
+        let rewards = control.rewards(&model);
+        summary.control = Some(control.record(&model, rewards.as_ref()));
+        extra.extend(control.files(&model, rewards.as_ref()));
+    }
     all_numbers(&summary, &extra)?;
     let trips = model.moves.as_ref().and_then(|_| loaded.chain().counts()).map(|counts| between_zones(counts, &model.zones));
     let (given, hints) = loaded.zone_names.as_ref().map(|names| names.of(&model.zones, &texts(&labels))).unwrap_or_default();
@@ -364,9 +374,10 @@ pub fn describe(s: &Summary, out: &Path) -> String {
             format!("penalised solution beside it: {} {}, ", s.rank, if s.rank == 1 { "meta-state" } else { "meta-states" }),
         ),
     };
-    let between = match s.destinations {
-        None => format!("behind {} states", s.states),
-        Some(n) => format!("between {} origins and {n} destinations", s.states),
+    let between = match (s.destinations, &s.control) {
+        (None, _) => format!("behind {} states", s.states),
+        (Some(_), Some(c)) => format!("behind {} states under {} actions", c.states, c.actions),
+        (Some(n), None) => format!("between {} origins and {n} destinations", s.states),
     };
     let mut text = format!(
         "{rank} {word} {between} ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
@@ -391,6 +402,7 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }
+    text += &s.control.as_ref().map_or_else(String::new, control::in_words);
     if let Some(k) = &s.kinetics {
         text += &kinetics_in_words(k);
     }

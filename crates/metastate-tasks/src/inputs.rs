@@ -1,7 +1,7 @@
 //! What the options about inputs mean to the reader.
 
 use metastate::CountMode;
-use metastate_ingest::{As, CellSize, Delimiter, InputSettings, TextTable};
+use metastate_ingest::{As, CellSize, Delimiter, LogColumns, InputSettings, TextTable};
 
 use crate::args::{Cell, CountKind, InputArgs, InputKind};
 use crate::error::{CliError, Result};
@@ -33,11 +33,18 @@ pub fn settings(input: &InputArgs) -> Result<InputSettings> {
         },
         bbox,
         weight: input.weight.clone(),
+        log: input.action.clone().map(|action| LogColumns {
+            action,
+            reward: input.reward.clone(),
+            id: input.id.clone(),
+            time: input.time.clone(),
+        }),
         where_: input.where_.clone(),
         min_share: input.min_share,
         max_self_share: input.max_self_share,
-        id: input.id.clone(),
-        time: input.time.clone(),
+        // Those of a log are its own.
+        id: input.id.clone().filter(|_| input.action.is_none()),
+        time: input.time.clone().filter(|_| input.action.is_none()),
         state: input.state.clone(),
         lag: input.lag,
         count: match input.count {
@@ -49,4 +56,13 @@ pub fn settings(input: &InputArgs) -> Result<InputSettings> {
         memory_limit: input.memory_limit,
         keep_frames: false,
     })
+}
+
+/// Refuses records of a controlled chain where only their counts would be used.
+pub fn refuse_actions(input: &InputArgs, command: &str) -> Result<()> {
+    match &input.action {
+        None => Ok(()),
+        Some(_) => Err(CliError::bad("E-CLI-ARGUMENT", format!("--action belongs to fit and path; {command} would not tell actions apart"))
+            .remedy("leave out --action and --reward")),
+    }
 }

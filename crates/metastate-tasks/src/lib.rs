@@ -6,6 +6,7 @@
 pub mod assign;
 mod checkpoint;
 pub mod compare;
+pub mod control;
 pub mod count;
 pub mod data;
 pub mod demo;
@@ -20,6 +21,7 @@ mod named;
 mod path_checkpoint;
 mod place;
 mod places;
+pub mod plan;
 pub mod progress;
 mod record;
 mod reference;

@@ -73,6 +73,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         whitened: model.stated.as_ref().map(whitened),
         uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, model.moves.as_ref().map(|m| &m.kinetics), lag(job))),
         kinetics: model.moves.as_ref().map(|m| kinetics(model, &m.kinetics, chain.xi(), lag(job))),
+        control: None,
         files: BTreeMap::new(),
     }
 }

@@ -168,6 +168,11 @@ pub fn zone_names(place: &Path, zones: usize) -> Result<Vec<String>> {
     Ok(names.filter(|names| names.len() == zones).ok_or_else(damaged)?)
 }
 
+/// The page and the plots of a result, made anew.
+pub fn page_anew(place: &Path) -> Result<usize> {
+    fit_anew(place, None)
+}
+
 fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
     let loaded = metastate_report::load(place)?;
     let extras = metastate_report::load_extras(place, loaded.xi.len())?;

@@ -5,18 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch};
-use metastate::simulate::{City, Trip, city, planted};
+use metastate::simulate::{City, Trip, city, controlled, planted};
 use metastate_report::npz::npy_bytes;
 use metastate_report::{Claim, folder, number};
 use parquet::arrow::ArrowWriter;
 use serde::Serialize;
 
-use crate::args::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
+use crate::args::{CityArgs, ControlledArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
 use crate::count::check_place;
 use crate::error::{CliError, Result};
 
 /// Zones of a simulated city.
 pub const CITY_ZONES: usize = 8;
+/// Records of a simulated log, at most.
+const MOST_RECORDS: usize = 100_000_000;
 /// `P.npy` is written up to this size.
 const DENSE_STATES: usize = 20_000;
 
@@ -63,7 +65,43 @@ pub fn run(what: &SimulateWhat, seed: u64) -> Result<Simulated> {
             let files = vec![out.display().to_string(), zones.display().to_string()];
             Ok(Simulated { what: "city", states: city.cells(), rank: city.zones(), files })
         }
+        SimulateWhat::Controlled(asked) => {
+            let _claim = Claim::folder(&asked.out, asked.force)?;
+            write_controlled(asked, seed)
+        }
     }
+}
+
+/// A log and the truth behind it.
+fn write_controlled(asked: &ControlledArgs, seed: u64) -> Result<Simulated> {
+    let ControlledArgs { states, actions, rank, each, episodes, length, noise, out, force } = asked;
+    let chain = controlled(*states, *actions, *rank, seed)?;
+    let records = episodes.map_or_else(|| each.checked_mul(states * actions), |n| n.checked_mul(*length)).filter(|n| (1..=MOST_RECORDS).contains(n));
+    if records.is_none() {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "the log would have no record, or too many for this").remedy(format!("stay at or below {MOST_RECORDS} records")));
+    }
+    let log = match episodes {
+        Some(episodes) => chain.episodes(*episodes, *length, *noise, seed)?,
+        None => chain.tries(*each, *noise, seed)?,
+    };
+    let r = log.records();
+    let mut text = String::from(if episodes.is_some() { "episode,step,state,action,reward,next\n" } else { "state,action,reward,next\n" });
+    for i in 0..r.len() {
+        if episodes.is_some() {
+            let _ = write!(text, "{},{},", i / length, i % length); // into a String
+        }
+        let reward = r.reward.as_ref().map_or(0.0, |list| list[i]);
+        let _ = writeln!(text, "{},{},{reward:.6},{}", r.from[i], r.action[i], r.to[i]); // into a String
+    }
+    let draft = folder::Draft::begin(out)?;
+    let rewards = chain.rewards();
+    let files = ["log.csv", "U.npy", "V.npy", "rewards.npy"];
+    draft.file("log.csv", text.as_bytes())?;
+    draft.file("U.npy", &npy_bytes(&[states * actions, *rank], chain.u.as_slice()))?;
+    draft.file("V.npy", &npy_bytes(&[*states, *rank], chain.v.as_slice()))?;
+    draft.file("rewards.npy", &npy_bytes(&[rewards.len()], &rewards))?;
+    draft.finish(*force)?;
+    Ok(Simulated { what: "controlled", states: *states, rank: *rank, files: files.iter().map(|f| out.join(f).display().to_string()).collect() })
 }
 
 fn write_planted(states: usize, rank: usize, steps: Option<u64>, out: &Path, force: bool, seed: u64) -> Result<Simulated> {

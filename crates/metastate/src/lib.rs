@@ -30,6 +30,7 @@ pub mod ledger;
 pub mod linalg;
 #[doc = include_str!("mathematics.md")]
 pub mod mathematics {}
+pub mod plan;
 pub mod proof;
 pub mod simulate;
 pub mod solve;

@@ -44,6 +44,11 @@ options! {
         bbox: Option<String> = None => |e| e.value("W,S,E,N").hyphens();
         /// Name of the column that says how much a row counts. Without it, every row counts once.
         weight: Option<String> = None => |e| e.value("COL");
+        /// Name of the column that says what was done: each row is then a step of a controlled chain, from the state in --from by this action to the next state in --to. With --id (and --time) rows are
+        /// the steps of episodes. For fit and path.
+        action: Option<String> = None => |e| e.value("COL").conflicts("weight");
+        /// Name of the column that says what was paid for a step, a number. Needs --action.
+        reward: Option<String> = None => |e| e.value("COL").requires("action");
         /// Keep only rows for which this condition holds, written as after WHERE in SQL: "service = 'yellow' AND fare > 0".
         #[serde(rename = "where")]
         where_: Option<String> = None => |e| e.value("CONDITION");

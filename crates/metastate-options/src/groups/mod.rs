@@ -5,6 +5,7 @@ mod compare;
 mod fit;
 mod forecast;
 mod input;
+mod plan;
 mod reproduce;
 mod results;
 mod simulate;
@@ -18,7 +19,8 @@ pub use fit::{
 };
 pub use forecast::{ForecastArgs, ModelKind};
 pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY, SqlDialect};
+pub use plan::PlanArgs;
 pub use reproduce::{ReproduceArgs, ReproduceWhat};
 pub use results::{DiffArgs, ReportArgs, VerifyArgs};
-pub use simulate::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
+pub use simulate::{CityArgs, ControlledArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
 pub use values::{Cell, Clusters, Init, weight_power};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::entry::free;
+use crate::entry::{allowed, free};
 
 options! {
     /// A planted chain.
@@ -48,6 +48,30 @@ options! {
     }
 }
 
+options! {
+    /// A controlled chain and a log of it.
+    ControlledArgs, None, free, {
+        /// Number of states.
+        states: usize = 500 => |e| e;
+        /// Number of actions.
+        actions: usize = 4 => |e| e;
+        /// Number of hidden states behind them.
+        rank: usize = 6 => |e| e;
+        /// Number of records of each pair of state and action, each for itself. Not with --episodes.
+        each: usize = 20 => |e| e.conflicts("episodes");
+        /// Number of episodes in which actions are taken by chance.
+        episodes: Option<usize> = None => |e| e;
+        /// Number of steps in an episode.
+        length: usize = 50 => |e| e.requires("episodes");
+        /// Standard deviation of the noise in what is paid.
+        noise: f64 = 0.1 => |e| e.bounds(allowed::NOT_NEGATIVE);
+        /// The folder to write: log.csv, and the truth in U.npy, V.npy and rewards.npy.
+        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();
+        /// Replace the folder if there is one already.
+        force: bool = false => |e| e;
+    }
+}
+
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SimulateWhat {
@@ -57,4 +81,6 @@ pub enum SimulateWhat {
     Trajectory(TrajectoryArgs),
     /// A toy city.
     City(CityArgs),
+    /// A controlled chain.
+    Controlled(ControlledArgs),
 }

@@ -11,6 +11,7 @@ from ._api import compare, diff, explain, fit, load, options, path, simulate, ve
 from ._core import FileError, InputError, __version__
 from ._estimator import StateAggregation
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, Interval
+from ._plan import Plan, plan
 from ._result import Comparison, Difference, Result, Simulated, Verification
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ImpliedTimescales",
     "InputError",
     "Interval",
+    "Plan",
     "Result",
     "Simulated",
     "StateAggregation",
@@ -35,6 +37,7 @@ __all__ = [
     "load",
     "options",
     "path",
+    "plan",
     "simulate",
     "verify",
 ]

@@ -158,10 +158,10 @@ def compare(data: Any, rank: int | None = None, *, labels: Any = None, out: str 
         return Comparison(json.loads(_core.compare(given.payload, values, given.labels, listener)))
 
 
-def simulate(what: Literal["planted", "trajectory", "city"] = "planted", **options: Any) -> Simulated:
-    """Data with a known answer: "planted" (the paper's chains), "trajectory" or "city".
+def simulate(what: Literal["planted", "trajectory", "city", "controlled"] = "planted", **options: Any) -> Simulated:
+    """Data with a known answer: "planted" (the paper's chains), "trajectory", "city" or "controlled" (a controlled chain with a log of it).
 
-    Options: `states`, `rank`, `steps`, `seed`; for a city, `trips`.
+    Options: `states`, `rank`, `steps`, `seed`; for a city, `trips`; for a controlled chain, `actions`, `noise`, and `each` or `episodes` and `length`.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def simulate(what: Literal["planted", "trajectory", "city"] = "planted", **optio
     >>> ms.simulate("city", trips=100).trips["from_lon"].shape
     (100,)
     """
-    names = {"planted": "planted", "trajectory": "walk.npy", "city": "trips.csv"}
+    names = {"planted": "planted", "trajectory": "walk.npy", "city": "trips.csv", "controlled": "controlled"}
     if what not in names:
         raise refuse(f"{what!r} cannot be simulated", f"the words are {', '.join(names)}")
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
@@ -182,6 +182,9 @@ def simulate(what: Literal["planted", "trajectory", "city"] = "planted", **optio
             return Simulated(what, trajectory=np.load(place))
         if what == "city":
             return Simulated(what, trips=_csv(place), zones=_csv(Path(f"{place}.zones.csv")))
+        if what == "controlled":
+            log = {n: v if n == "reward" else v.astype(np.int64) for n, v in _csv(place / "log.csv").items()}
+            return Simulated(what, log=log, **{p.stem: np.load(p) for p in place.glob("*.npy")})
         found: dict[str, Any] = {p.stem: np.load(p) for p in place.glob("*.npy")}
         if (place / "counts.csv").exists():
             counts = _csv(place / "counts.csv")

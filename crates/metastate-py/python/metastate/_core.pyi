@@ -46,6 +46,9 @@ def verify(
     weights: list[float] | None = None,
     listener: _Listener = None,
 ) -> str: ...
+def plan(
+    values: dict[str, Any], given: tuple[Any, ...] | None = None, live: Fitted | None = None, listener: _Listener = None
+) -> tuple[str, list[Any], list[Any]]: ...
 def simulate(what: str, values: dict[str, Any]) -> str: ...
 def score(
     u: NDArray[np.float64],

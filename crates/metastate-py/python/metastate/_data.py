@@ -29,6 +29,8 @@ class Given(NamedTuple):
     """Time steps in one transition, where the data know it."""
     names: list[str] | None = None
     """Names of the columns of a square data frame."""
+    log: bool = False
+    """Whether the columns are those of [`_episodes`]."""
 
 
 def refuse(sentence: str, remedy: str | None = None, code: str = "E-CLI-ARGUMENT") -> InputError:
@@ -200,7 +202,49 @@ def _walk(states: Any) -> Any:
     raise refuse("trajectories must be whole numbers or names, this array holds others", "save the numbers of the states: array.astype('int64')")
 
 
+# How the columns of episodes are called, by the options that name them.
+LOG_COLUMNS: Final = {"from_column": "state", "to_column": "next", "action": "action", "reward": "reward", "id": "episode", "time": "step"}
+
+
+def label_of(value: Any) -> int | str:
+    """The label of a state or an action: whole numbers stay, everything else is known by its text."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
+        return int(value)
+    return value if isinstance(value, str) else str(value)
+
+
+def _is_episodes(data: Any) -> bool:
+    first = next((episode for episode in data if isinstance(episode, (list, tuple)) and episode), None)
+    return first is not None and all(isinstance(step, tuple) and len(step) in (4, 5) for step in first)
+
+
+def _episodes(data: Any) -> Given:
+    """Episodes as gymnasium gives them: lists of (state, action, reward, next state), and perhaps whether the episode ended there by itself."""
+    columns: dict[str, list[Any]] = {name: [] for name in LOG_COLUMNS.values()}
+    for number, episode in enumerate(data):
+        for step, record in enumerate(episode):
+            if not isinstance(record, (list, tuple)) or len(record) not in (4, 5):
+                raise refuse(f"step {step} of episode {number} is no (state, action, reward, next state): {record!r}", "a fifth value may say whether the episode ended there by itself")
+            state, action, reward, following = record[:4]
+            ended = len(record) == 5 and bool(record[4])
+            row = (label_of(state), "end" if ended else label_of(following), label_of(action), float(reward), number, step)
+            for column, value in zip(columns.values(), row):
+                column.append(value)
+    if not columns["state"]:
+        raise refuse("no episode holds a step", None, "E-INGEST-SIZE")
+
+    def column(name: str) -> Any:
+        values = columns[name]
+        if name in ("reward", "episode", "step") or all(isinstance(v, int) for v in values):
+            return _column(values)
+        return [str(v) for v in values]
+
+    return Given(("columns", {name: column(name) for name in columns}), kind="trips", log=True)
+
+
 def _lists(data: list[Any] | tuple[Any, ...], kind: str | None) -> Given:
+    if kind in (None, "trips") and _is_episodes(data):
+        return _episodes(data)
     if not data:
         raise refuse("an empty list was given", "give a list of trajectories, each a list of states", "E-INGEST-SIZE")
     if kind == "trips":

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _options
-from ._data import Given, recognise, refuse
+from ._data import LOG_COLUMNS, Given, recognise, refuse
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, two_sided
 from ._progress import Listener, logger
 from ._result import Array, Result, from_live
@@ -99,6 +99,9 @@ class StateAggregation:
         How a file of text is a table: without a line of names, the sign between its columns, and their names.
     from_column, to_column, from_lon, from_lat, to_lon, to_lat, weight, where, id, time, state
         Columns of tables, and a condition on their rows as in SQL.
+    action, reward
+        Columns of the log of a controlled chain: what was done in the state of `from_column`, and what was paid; `id` and `time` name the episode and the order of its steps. A list of episodes, each
+        a list of (state, action, reward, next state), needs no names. ``result_.plan(discount)`` then says what to do.
     cell, bbox, min_share, max_self_share, lag, count, memory_limit
         How the data are counted. Cells are squares by their side in degrees, or hexagons by their resolution, such as "h3:8".
     seed : int
@@ -198,6 +201,8 @@ class StateAggregation:
         cell: float | str = 0.001,
         bbox: str | tuple[float, float, float, float] | None = None,
         weight: str | None = None,
+        action: str | None = None,
+        reward: str | None = None,
         where: str | None = None,
         min_share: float = 0.0,
         max_self_share: float | None = None,
@@ -260,6 +265,8 @@ class StateAggregation:
         self.cell = cell
         self.bbox = bbox
         self.weight = weight
+        self.action = action
+        self.reward = reward
         self.where = where
         self.min_share = min_share
         self.max_self_share = max_self_share
@@ -678,8 +685,10 @@ def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str
     # What a table or a deeptime object is needs no word; a list of trajectories must not be taken for anything else.
     kind = options.get("kind") or (given.kind if given.kind != "trajectories" else None)
     typed = {**options, "kind": kind}
-    if given.payload[0] == "columns" and kind == "trips" and not any(options.get(n) for n in ("from_column", "from_lon")):
+    if given.payload[0] == "columns" and kind == "trips" and not given.log and not any(options.get(n) for n in ("from_column", "from_lon")):
         typed.update(from_column="from", to_column="to")
+    if given.log:
+        typed.update(LOG_COLUMNS)
     with Listener(progress) as listener:
         live = _core.fit(given.payload, _options.given(typed), whole_path, called, given.labels, given.weights, listener)
     return from_live(live, given.lagtime), given

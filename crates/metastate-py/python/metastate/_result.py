@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from deeptime.markov.msm import MarkovStateModel
     from matplotlib.axes import Axes
 
+    from ._plan import Plan
+
 Array = NDArray[np.float64]
 
 
@@ -332,6 +334,42 @@ class Result(Frozen):
         """Where every state ends: the closed classes (or the sets of labels given) and the probability of ending in each, states x classes."""
         return _kinetics.fates(self, sets)
 
+    def plan(
+        self,
+        discount: float,
+        *,
+        reward: str | PathLike[str] | None = None,
+        untried: bool = False,
+        check: bool = True,
+        folds: int = 5,
+        data: Any = None,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Any = False,
+    ) -> Plan:
+        """What to do in each state, for the result of a log of a controlled chain (`action`, or a list of episodes).
+
+        Parameters
+        ----------
+        discount : float
+            What a reward one step later is worth: at least 0, below 1.
+        reward : path, optional
+            Table of rewards in place of those of the log, with the columns ``state, action, reward``, ``state, reward`` or ``to, reward`` (paid on arrival).
+        untried : bool
+            Let the policy take actions that were never tried in a state, at a guess from states that are reached alike.
+        check : bool
+            Say what policies learnt on parts of the log earn on the rest, with an interval; and bound the loss in the process as it was counted.
+        folds : int
+            Parts of the log, whole episodes where it has them.
+        data : optional
+            The log of the fit, where the result does not know it: one that was loaded from a folder and fitted from memory.
+        """
+        from . import _plan
+
+        return _plan.plan(
+            self, discount, reward=reward, untried=untried, check=check, folds=folds, data=data, seed=seed, threads=threads, progress=progress
+        )
+
     def forecast(self, start: Any = None, steps: int = 1) -> Array:
         """The law over states after `steps` lags: ``start^T U K^(steps - 1) V^T``. `start` is a label, several, or a law over states; the data's own without."""
         return _kinetics.forecast(self, start, steps)
@@ -630,6 +668,10 @@ class Simulated(Frozen):
         ``from_lon``, ``from_lat``, ``to_lon``, ``to_lat`` of a toy city.
     zones : dict of arrays, or None
         ``lon``, ``lat``, ``zone`` and ``activity`` of its cells.
+    log : dict of arrays, or None
+        ``state``, ``action``, ``reward`` and ``next`` of a controlled chain, with ``episode`` and ``step`` where it has episodes; U then has a row for each state and action.
+    rewards : array, or None
+        What each pair of state and action of a controlled chain is paid in the mean.
     """
 
     U: Array | None
@@ -640,13 +682,15 @@ class Simulated(Frozen):
     trajectory: NDArray[np.int64] | None
     trips: dict[str, NDArray[Any]] | None
     zones: dict[str, NDArray[Any]] | None
+    log: dict[str, NDArray[Any]] | None
+    rewards: Array | None
 
     def __init__(self, what: str, **found: Any) -> None:
-        names = ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones")
+        names = ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "log", "rewards")
         self._set(_what=what, **{name: found.get(name) for name in names})
 
     def __repr__(self) -> str:
-        there = [n for n in ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones") if getattr(self, n) is not None]
+        there = [n for n in ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "log", "rewards") if getattr(self, n) is not None]
         return f"<metastate.Simulated {getattr(self, '_what')}: {', '.join(there)}>"
 
     def counts_matrix(self) -> Any:

@@ -42,6 +42,10 @@ pub fn sentence(summary: &Summary, result: &FitResult) -> String {
     // Zones without states are not told as found.
     let (rank, all) = (result.model.rank(), result.partition.clusters());
     let zones = result.partition.sizes.iter().filter(|n| **n > 0).count();
+    if let (Some(control), Some(_)) = (&summary.control, result.destinations) {
+        let what = if rank == 1 { "meta-state" } else { "meta-states" };
+        return format!("{rank} {what} behind {} states under {} actions", control.states, control.actions);
+    }
     if let Some(destinations) = result.destinations {
         let what = if rank == 1 { "meta-state" } else { "meta-states" };
         return format!("{rank} {what} between {} origins and {} destinations", summary.states, destinations.len());
@@ -188,6 +192,8 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
             "name": r.name, "hard": words(&r.zones), "k": r.zones.iter().max().map_or(0, |m| m + 1),
         })),
         "path": extras.path.as_ref().map(path),
+        "actions": extras.control.as_ref().map(|c| &c.actions),
+        "plan": extras.control.as_ref().and_then(|c| c.plan.as_ref()),
     })
 }
 

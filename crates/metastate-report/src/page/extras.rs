@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::heat::Heat;
 use crate::ground::{Ground, Outline};
+use crate::plan::PlanRecord;
+use crate::tables::parse_csv;
 
 /// How the answer came about, and what to lay beside it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -33,6 +35,63 @@ pub struct Extras {
     /// The chain of the meta-states as the data have it.
     #[serde(default)]
     pub kinetics: Option<KineticsStory>,
+    /// What actions do, and the plan where there is one. It stands in tables of its own.
+    #[serde(skip)]
+    pub control: Option<ControlStory>,
+}
+
+/// The latent chain of each action, and the plan.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ControlStory {
+    /// `actions.csv`.
+    pub actions: Vec<ActionStory>,
+    /// `plan.json`.
+    pub plan: Option<PlanRecord>,
+}
+
+/// One action: its latent chain, and where it was tried.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)] // the names say it
+pub struct ActionStory {
+    pub name: String,
+    pub chain: Vec<Vec<f64>>,
+    pub tried: Vec<f64>,
+}
+
+/// Actions and meta-states that the page shows, at most.
+const MOST_ACTIONS: usize = 24;
+const MOST_METASTATES: usize = 60;
+
+impl ControlStory {
+    /// Of the text of `actions.csv`.
+    pub fn of(text: &str, plan: Option<PlanRecord>) -> Result<Self, String> {
+        let wrong = || "is not what `metastate fit` wrote".to_owned();
+        let table = parse_csv(text).ok_or_else(wrong)?;
+        let rows: Vec<(&str, usize, usize, f64, f64)> = table
+            .iter()
+            .skip(1)
+            .map(|row| match &row[..] {
+                [name, from, to, probability, tried] => {
+                    let place = |text: &str| text.parse::<usize>().ok().filter(|k| *k >= 1);
+                    let share = |text: &str| text.parse::<f64>().ok().filter(|x| x.is_finite());
+                    Some((name.as_str(), place(from)?, place(to)?, share(probability)?, share(tried)?))
+                }
+                _ => None,
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(wrong)?;
+        let s = rows.iter().map(|r| r.1).max().unwrap_or(0);
+        if s == 0 || rows.len() % (s * s) != 0 || rows.iter().enumerate().any(|(k, r)| (r.1, r.2) != (k / s % s + 1, k % s + 1)) {
+            return Err(wrong());
+        }
+        let action = |block: &[(&str, usize, usize, f64, f64)]| ActionStory {
+            name: block[0].0.to_owned(),
+            chain: block.chunks(s).map(|row| row.iter().map(|r| r.3).collect()).collect(),
+            tried: block.chunks(s).map(|row| row[0].4).collect(),
+        };
+        let most = if s > MOST_METASTATES { 0 } else { MOST_ACTIONS };
+        Ok(ControlStory { actions: rows.chunks(s * s).take(most).map(action).collect(), plan })
+    }
 }
 
 /// The chain of the meta-states as the data have it: what the page forecasts with.

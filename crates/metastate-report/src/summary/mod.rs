@@ -2,6 +2,7 @@
 //! these types.
 
 mod choice;
+mod control;
 mod kinetics;
 mod refit;
 mod settings;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use choice::{ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, PriorRecord, ScoreRecord};
+pub use control::{ControlRecord, RewardsRecord};
 pub use kinetics::KineticsRecord;
 pub use refit::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, TriedStart};
 pub use settings::SettingsRecord;
@@ -119,6 +121,9 @@ pub struct Summary {
     /// Times of the meta-states, and how the states hang together.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kinetics: Option<KineticsRecord>,
+    /// What a log of a controlled chain holds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub control: Option<ControlRecord>,
     /// SHA-256 of the other files of the folder.
     pub files: BTreeMap<String, String>,
 }

@@ -98,6 +98,7 @@ pub fn run_on(
     ingest: impl FnOnce(&mut WatchReading) -> Result<Ingested>,
 ) -> Result<Compared> {
     let compare = &command.compare;
+    crate::inputs::refuse_actions(&command.input, "compare")?;
     contenders::methods(&compare.methods)?;
     compare.check()?;
     let beside = compare.places.iter().chain(&compare.reference_from).chain(&compare.groups_from).chain(&compare.with).cloned();

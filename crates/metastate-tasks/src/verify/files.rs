@@ -16,6 +16,8 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     when(!subject.goes_on(), &["destinations.csv"]);
     when(subject.on_a_map(), &["zones.geojson"]);
     when(subject.has_outlines(), &["zones.parquet"]);
+    when(subject.data.control.is_some(), &["pairs.csv", "actions.csv"]);
+    when(subject.data.control.as_ref().is_some_and(|c| c.tried.paid.is_some()), &["rewards.csv"]);
     when(fit.chooses() && subject.data.parts().is_some(), &["path.csv", "ranks.csv"]);
     when(fit.refit_kind() != RefitKind::None, &["refit.npz"]);
     when(fit.objective == ObjectiveKind::Whitened, &["prices.npz"]);
@@ -47,7 +49,9 @@ pub fn check(checks: &mut Checks, subject: &Subject, remade: &BTreeSet<String>) 
     if !further.is_empty() {
         checks.hash_only("further files", &further.join(", "));
     }
-    let known = |name: &String| listed.contains_key(name) || remade.contains(name) || name == "summary.json";
+    let known = |name: &String| {
+        listed.contains_key(name) || remade.contains(name) || name == "summary.json" || super::plan::FILES.contains(&name.as_str())
+    };
     let unknown: Vec<String> = present(subject).into_iter().filter(|name| !known(name)).collect();
     if !unknown.is_empty() {
         checks.not_checked("files that no result has", unknown.join(", "), "in no list, made by nobody known");

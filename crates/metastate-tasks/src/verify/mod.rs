@@ -4,12 +4,14 @@
 mod checks;
 mod choice;
 mod command;
+mod control;
 mod core;
 mod deep;
 mod files;
 mod grounds;
 mod kinetics;
 mod page;
+mod plan;
 mod refit;
 mod shapes;
 mod status;
@@ -168,6 +170,8 @@ pub fn recheck(
     choice::check(&mut checks, &subject, typed.as_ref(), &proven, deep)?;
     uncertainty::check(&mut checks, &subject);
     kinetics::check(&mut checks, &subject);
+    control::check(&mut checks, &subject);
+    plan::check(&mut checks, &subject);
     let remade = page::check(&mut checks, &subject);
     files::check(&mut checks, &subject, &remade);
     checks.not_checked("seconds, iterations, rounds, directory", summary.iterations, "how it came about");

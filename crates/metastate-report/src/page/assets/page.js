@@ -245,6 +245,36 @@
     chips.append(chip);
   });
 
+  // ---------------------------------------------------------------- actions and the plan
+  if (D.plan) {
+    const P = D.plan, c = P.check, b = P.bound;
+    const body = card('plan', 'Plan', `The best policy of the fitted model at a discount of ${P.discount}, for ${count(P.states - P.ends)} states (policy.csv). Its values are estimates; what it earns was measured on held-out records where that is said.`, figures, 'Plan');
+    body.append(el('div', { class: 'facts' }, fact(number(P.mean_value), 'mean value, estimated by the model'),
+      ...(c ? [fact(`${number(c.value)} (${number(c.low)} to ${number(c.high)})`, `on held-out ${c.unit}, 19 times of 20`), fact(number(c.claimed), 'what such policies claim there')] : []),
+      ...(c && c.log != null ? [fact(number(c.log), 'what the log earned')] : []),
+      ...(b ? [fact(b.says_something ? number(b.loss) : 'says nothing', 'bound on the loss in the process as it was counted')] : [])));
+    if (P.not_checked) body.append(el('p', { class: 'note', text: 'Not checked on held-out records: ' + P.not_checked + '.' }));
+    P.hints.forEach((hint) => body.append(el('p', { class: 'note', text: hint })));
+    const most = Math.max(1e-300, ...P.metastates.map((m) => Math.abs(m.worth)));
+    const row = (m) => el('tr', { 'data-metastate': m.metastate - 1 }, el('td', {}, el('span', { class: 'swatch', style: { background: colour(m.metastate - 1) } }), ' ' + m.metastate),
+      el('td', { text: number(m.worth) }), el('td', {}, ...bars([['', Math.abs(m.worth) / most, colour(m.metastate - 1)]]).map((n) => { n.lastChild.remove(); return n; })),
+      el('td', { dir: 'auto', text: m.actions.map(([name, share]) => `${name} ${percent(share)}`).join(', ') || 'nothing: an end' }));
+    body.append(el('table', { class: 'plan' }, el('thead', {}, el('tr', {}, ...['meta-state', 'worth', '', 'what the policy does after a step into it'].map((t) => el('th', { text: t })))),
+      el('tbody', {}, ...P.metastates.map(row))));
+    body.tool('CSV', () => save('plan.csv', new Blob([csvOf([['metastate', 'worth', 'actions'], ...P.metastates.map((m) => [m.metastate, m.worth, m.actions.map(([n, x]) => n + ' ' + x).join('; ')])])], { type: 'text/csv' })), 'Download the plan by meta-state as CSV');
+  }
+  if (D.actions && D.actions.length) {
+    const body = card('actions', 'What each action does', 'One step of the chain of meta-states under each action: a row says where the action leads from the states that a meta-state leads to. Empty rows: never tried there.', figures, 'Actions');
+    const small = el('div', { class: 'actions' });
+    D.actions.forEach((a) => {
+      const cell = (x) => el('td', { style: { background: `color-mix(in srgb, ${colour(0)} ${Math.round(100 * x)}%, transparent)` }, title: percent(x), text: x >= 0.095 ? (100 * x).toFixed(0) : '' });
+      small.append(el('table', { class: 'latent' }, el('caption', { text: a.name, dir: 'auto' }), el('thead', {}, el('tr', {}, el('th', { text: '' }), ...a.chain.map((_, j) => el('th', { text: String(j + 1), scope: 'col' })))),
+        el('tbody', {}, ...a.chain.map((line, j) => el('tr', {}, el('th', { text: String(j + 1), scope: 'row' }), ...(a.tried[j] > 0 ? line.map(cell) : line.map(() => el('td', { text: '' }))))))));
+    });
+    body.append(small);
+    body.tool('CSV', () => save('actions.csv', new Blob([csvOf([['action', 'from_metastate', 'to_metastate', 'probability'], ...D.actions.flatMap((a) => a.chain.flatMap((line, j) => line.map((x, k) => [a.name, j + 1, k + 1, x])))])], { type: 'text/csv' })), 'Download the chains of all actions as CSV');
+  }
+
   // ---------------------------------------------------------------- 2. the map, or the memberships
   const forecastAt = (i, n) => {               // (u_i K^{n-1}), the law over meta-states after n - 1 latent steps
     let a = Array.from({ length: s }, (_, j) => membership(i, j));
