@@ -146,9 +146,11 @@ pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Read
 fn read_data(sources: &[Source], as_: Option<As>, settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<(Data, As)> {
     match (as_, &settings.log) {
         (Some(As::Trips), Some(columns)) => Ok((Data::Log(log::read(sources, settings, columns, progress)?), As::Trips)),
-        (_, Some(_)) => Err(IngestError::new(Code::Option, "--action reads records of one step each, from a state by an action to the next state")
-            .file(&sources[0].name)
-            .remedy("name the columns of the states with --from and --to")),
+        (_, Some(_)) => {
+            Err(IngestError::new(Code::Option, "--action reads records of one step each, from a state by an action to the next state")
+                .file(&sources[0].name)
+                .remedy("name the columns of the states with --from and --to"))
+        }
         (Some(As::Trips), None) => {
             let pairs = trips::read(sources, settings, None, progress)?;
             Ok((Data::Counts(pairs.into_counts(settings, &sources[0].name)?), As::Trips))

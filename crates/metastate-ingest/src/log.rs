@@ -132,9 +132,11 @@ impl Plan {
             ("--max-self-share", settings.max_self_share.is_some()),
         ];
         if let Some((option, _)) = cannot.iter().find(|(_, given)| *given) {
-            return Err(IngestError::new(Code::Option, format!("{option} cannot be used with --action")).remedy("leave it out; every record counts once"));
+            return Err(IngestError::new(Code::Option, format!("{option} cannot be used with --action"))
+                .remedy("leave it out; every record counts once"));
         }
-        let missing = |option: &str| IngestError::new(Code::Option, format!("{option} is missing")).remedy("a log needs --from, --action and --to");
+        let missing =
+            |option: &str| IngestError::new(Code::Option, format!("{option} is missing")).remedy("a log needs --from, --action and --to");
         let mut wanted = Vec::new();
         let points = settings.coordinate_columns();
         let ends = if points.iter().any(|(_, c)| c.is_some()) {
@@ -254,8 +256,11 @@ impl Unit {
     fn append(&mut self, mut unit: Unit, plan: &Plan, most: usize) -> Result<()> {
         self.ledger.merge(&unit.ledger);
         if self.steps.len() + unit.steps.len() > most {
-            return Err(IngestError::new(Code::TooLarge, format!("putting more than {} records in order would exceed the memory limit", self.steps.len()))
-                .remedy("raise --memory-limit, or plan with --no-check"));
+            return Err(IngestError::new(
+                Code::TooLarge,
+                format!("putting more than {} records in order would exceed the memory limit", self.steps.len()),
+            )
+            .remedy("raise --memory-limit, or plan with --no-check"));
         }
         let kind = join(&mut self.steps, self.kind, unit.kind, plan.time.map_or("", |k| &plan.wanted[k]))?;
         if kind != unit.kind {

@@ -17,7 +17,7 @@ fn shared(name: &str) -> Option<String> {
 fn counted(path: &str, settings: &InputSettings) -> CountedStates {
     match read(&[path.to_owned()], settings, &mut Silent).unwrap_or_else(|e| panic!("{} {e}", e.code())).data {
         Data::Counts(counted) => counted,
-        Data::Matrix(_) => panic!("a matrix was not expected"),
+        _ => panic!("a matrix was not expected"),
     }
 }
 

@@ -133,14 +133,19 @@ fn all() -> Vec<Command> {
             .with::<DiffArgs>(),
         Command::new("forecast", "n-step forecasts, stationary law, timescales and passage times from the latent chain", FORECAST)
             .with::<ForecastArgs>(),
-        Command::new("plan", "What to do in each state, from the log of a controlled chain, checked on held-out records", PLAN).with::<PlanArgs>(),
+        Command::new("plan", "What to do in each state, from the log of a controlled chain, checked on held-out records", PLAN)
+            .with::<PlanArgs>(),
         Command::new("compare", "This method and its rivals on the same held-out folds", COMPARE).with::<InputArgs>().with::<CompareArgs>(),
         Command::new("assign", "Memberships for states that were not in the fit, from their own transitions", ASSIGN)
             .with::<AssignArgs>()
             .with::<InputArgs>(),
         Command {
             commands: simulate,
-            ..Command::new("simulate", "Chains with a known answer: planted ones, trajectories, a toy city with trips, controlled ones", SIMULATE)
+            ..Command::new(
+                "simulate",
+                "Chains with a known answer: planted ones, trajectories, a toy city with trips, controlled ones",
+                SIMULATE,
+            )
         },
         Command::new("reproduce", "The paper's tables and figures, each value beside the printed one", REPRODUCE).with::<ReproduceArgs>(),
         Command::new("demo", "The two-minute tour: simulates a city, finds its zones, writes a result folder", DEMO).with::<DemoArgs>(),

@@ -34,7 +34,8 @@ fn is_ours(place: &Path) -> bool {
         return true;
     }
     let simulated =
-        [["U.npy", "V.npy", "xi.npy"], ["U.npy", "V.npy", "log.csv"]].iter().any(|all| all.iter().all(|n| names.iter().any(|m| m == n))) && names.iter().all(|n| SIMULATED.contains(&n.as_str()));
+        [["U.npy", "V.npy", "xi.npy"], ["U.npy", "V.npy", "log.csv"]].iter().any(|all| all.iter().all(|n| names.iter().any(|m| m == n)))
+            && names.iter().all(|n| SIMULATED.contains(&n.as_str()));
     let document = |(name, key): &(&str, &str)| {
         let value: Option<serde_json::Value> = inside::read(place, name).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         value.is_some_and(|v| {

@@ -49,15 +49,15 @@ pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};
 pub use load::{Destinations, SavedResult, load, load_extras, load_zone_flows};
 pub use map::{MapLook, zone_map};
 pub use plan::{
-    ACTIONS_FILE, BoundRecord, CheckRecord, MetastateRecord, PAIRS_FILE, PLAN_FILE, PLAN_SCHEMA, POLICY_FILE, PlanRecord, PolicyRow, Q_FILE, QRow,
-    REWARDS_FILE, actions_csv, load_plan, pairs_csv, policy_csv, q_parquet, rewards_csv, write_plan,
+    ACTIONS_FILE, BoundRecord, CheckRecord, MetastateRecord, PAIRS_FILE, PLAN_FILE, PLAN_SCHEMA, POLICY_FILE, PlanRecord, PolicyRow,
+    Q_FILE, QRow, REWARDS_FILE, actions_csv, load_plan, pairs_csv, policy_csv, q_parquet, rewards_csv, write_plan,
 };
 pub use png::Painter;
 pub use result::{FitResult, LargestMembership, pictures, put_places, remake, write};
 pub use summary::{
     BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, ControlRecord, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, KineticsRecord,
-    LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, RewardsRecord, SCHEMA, ScoreRecord, SettingsRecord, StartWord,
-    StatusWord, Summary, TriedStart, UncertaintyRecord, WhitenedRecord, summary_schema,
+    LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, RewardsRecord, SCHEMA, ScoreRecord,
+    SettingsRecord, StartWord, StatusWord, Summary, TriedStart, UncertaintyRecord, WhitenedRecord, summary_schema,
 };
 pub use tables::{DESTINATIONS_FILE, csv_field, destinations_csv, number, parse_csv, spreadsheet_field};
 pub use zones::{ZONE_FLOWS_FILE, ZoneSet};

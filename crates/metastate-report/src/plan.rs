@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, StringArray};
-use metastate::plan::{Pairs, Paid, Rewards, latent_of_actions};
+use metastate::plan::{Paid, Pairs, Rewards, latent_of_actions};
 use metastate::{Mat, StateIndex};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,8 @@ pub const PLAN_SCHEMA: &str = "metastate-plan-1";
 
 /// `state,action,records`, and with rewards `reward,reward_error,mean,spread`.
 pub fn pairs_csv(pairs: &Pairs, states: &StateIndex, actions: &StateIndex, records: &[f64], paid: Option<(&Rewards, &Paid)>) -> String {
-    let mut out = String::from(if paid.is_some() { "state,action,records,reward,reward_error,mean,spread\n" } else { "state,action,records\n" });
+    let mut out =
+        String::from(if paid.is_some() { "state,action,records,reward,reward_error,mean,spread\n" } else { "state,action,records\n" });
     for p in 0..pairs.len() {
         let (state, action) = (states.label(pairs.state[p] as usize).to_string(), actions.label(pairs.action[p] as usize).to_string());
         let _ = write!(out, "{},{},{:?}", csv_field(&state), csv_field(&action), records[p]); // into a String
@@ -255,7 +256,8 @@ pub fn write_plan(folder: &Path, mut record: PlanRecord, policy: &[PolicyRow], q
 pub fn load_plan(folder: &Path) -> Result<Option<PlanRecord>> {
     let Some(bytes) = inside::read_if_there(folder, PLAN_FILE)? else { return Ok(None) };
     let path = folder.join(PLAN_FILE);
-    let record: PlanRecord = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, format!("is not what `metastate plan` wrote ({e})")))?;
+    let record: PlanRecord =
+        serde_json::from_slice(&bytes).map_err(|e| damaged(&path, format!("is not what `metastate plan` wrote ({e})")))?;
     match record.schema == PLAN_SCHEMA {
         true => Ok(Some(record)),
         false => Err(damaged(&path, format!("has the layout {}; `metastate plan` makes it anew", record.schema.escape_debug()))),

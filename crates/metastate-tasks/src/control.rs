@@ -34,7 +34,9 @@ pub fn check(input: &InputArgs, fit: &FitArgs) -> Result<()> {
         Some(_) if fit.bipartite => refused("bipartite", "with actions, states and next states share their names"),
         Some(_) if fit.places.is_some() => refused("places", "rows are pairs of state and action, which have no place on a map"),
         Some(_) if fit.reversible => refused("reversible", "a chain under many actions has no detailed balance"),
-        Some(_) if matches!(fit.init(), Init::Result(_)) => refused("init", "a fit with actions starts at a spectral solution or at random"),
+        Some(_) if matches!(fit.init(), Init::Result(_)) => {
+            refused("init", "a fit with actions starts at a spectral solution or at random")
+        }
         Some(_) => Ok(()),
     }
 }

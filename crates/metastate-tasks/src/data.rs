@@ -6,8 +6,8 @@ use metastate::{Chain, Connected, Estimate, Given, Label, RowWeights, StateIndex
 use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, InputRecord, Logged, MatrixValues, ReadProgress};
 use metastate_report::{FileRecord, Ground, Outline};
 
-use crate::control::{self, Control};
 use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
+use crate::control::{self, Control};
 use crate::error::{CliError, Result};
 use crate::places;
 use crate::zone_names::ZoneNames;

@@ -1,7 +1,7 @@
 //! What the options about inputs mean to the reader.
 
 use metastate::CountMode;
-use metastate_ingest::{As, CellSize, Delimiter, LogColumns, InputSettings, TextTable};
+use metastate_ingest::{As, CellSize, Delimiter, InputSettings, LogColumns, TextTable};
 
 use crate::args::{Cell, CountKind, InputArgs, InputKind};
 use crate::error::{CliError, Result};
@@ -62,7 +62,9 @@ pub fn settings(input: &InputArgs) -> Result<InputSettings> {
 pub fn refuse_actions(input: &InputArgs, command: &str) -> Result<()> {
     match &input.action {
         None => Ok(()),
-        Some(_) => Err(CliError::bad("E-CLI-ARGUMENT", format!("--action belongs to fit and path; {command} would not tell actions apart"))
-            .remedy("leave out --action and --reward")),
+        Some(_) => {
+            Err(CliError::bad("E-CLI-ARGUMENT", format!("--action belongs to fit and path; {command} would not tell actions apart"))
+                .remedy("leave out --action and --reward"))
+        }
     }
 }

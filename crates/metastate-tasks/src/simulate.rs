@@ -76,9 +76,11 @@ pub fn run(what: &SimulateWhat, seed: u64) -> Result<Simulated> {
 fn write_controlled(asked: &ControlledArgs, seed: u64) -> Result<Simulated> {
     let ControlledArgs { states, actions, rank, each, episodes, length, noise, out, force } = asked;
     let chain = controlled(*states, *actions, *rank, seed)?;
-    let records = episodes.map_or_else(|| each.checked_mul(states * actions), |n| n.checked_mul(*length)).filter(|n| (1..=MOST_RECORDS).contains(n));
+    let records =
+        episodes.map_or_else(|| each.checked_mul(states * actions), |n| n.checked_mul(*length)).filter(|n| (1..=MOST_RECORDS).contains(n));
     if records.is_none() {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "the log would have no record, or too many for this").remedy(format!("stay at or below {MOST_RECORDS} records")));
+        return Err(CliError::bad("E-CLI-ARGUMENT", "the log would have no record, or too many for this")
+            .remedy(format!("stay at or below {MOST_RECORDS} records")));
     }
     let log = match episodes {
         Some(episodes) => chain.episodes(*episodes, *length, *noise, seed)?,
@@ -101,7 +103,12 @@ fn write_controlled(asked: &ControlledArgs, seed: u64) -> Result<Simulated> {
     draft.file("V.npy", &npy_bytes(&[*states, *rank], chain.v.as_slice()))?;
     draft.file("rewards.npy", &npy_bytes(&[rewards.len()], &rewards))?;
     draft.finish(*force)?;
-    Ok(Simulated { what: "controlled", states: *states, rank: *rank, files: files.iter().map(|f| out.join(f).display().to_string()).collect() })
+    Ok(Simulated {
+        what: "controlled",
+        states: *states,
+        rank: *rank,
+        files: files.iter().map(|f| out.join(f).display().to_string()).collect(),
+    })
 }
 
 fn write_planted(states: usize, rank: usize, steps: Option<u64>, out: &Path, force: bool, seed: u64) -> Result<Simulated> {

@@ -3,7 +3,9 @@
 mod common;
 
 use common::Stream;
-use metastate::plan::{CheckSettings, Decisions, Log, Pairs, Paid, Plan, Records, Unit, check, latent_of_actions, loss_bound, rewards, with_untried};
+use metastate::plan::{
+    CheckSettings, Decisions, Log, Paid, Pairs, Plan, Records, Unit, check, latent_of_actions, loss_bound, rewards, with_untried,
+};
 use metastate::simulate::{Controlled, controlled};
 use metastate::solve::Silent;
 use metastate::{Data, Error, FitOptions, Mat, StateIndex, WeightPower, fit};
@@ -18,7 +20,14 @@ fn value_iteration(pairs: &Pairs, p: &dyn Fn(usize) -> Vec<f64>, r: &[f64], allo
             q[x] = r[x] + discount * rows[x].iter().zip(&v).map(|(a, b)| a * b).sum::<f64>();
         }
         let next: Vec<f64> = (0..pairs.states())
-            .map(|s| pairs.of(s).filter(|x| allowed[*x]).map(|x| q[x]).fold(None, |b: Option<f64>, x| Some(b.map_or(x, |b| b.max(x)))).unwrap_or(0.0))
+            .map(|s| {
+                pairs
+                    .of(s)
+                    .filter(|x| allowed[*x])
+                    .map(|x| q[x])
+                    .fold(None, |b: Option<f64>, x| Some(b.map_or(x, |b| b.max(x))))
+                    .unwrap_or(0.0)
+            })
             .collect();
         let step = v.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         v = next;
@@ -34,7 +43,10 @@ fn worth_of(choice: &[Option<usize>], p: &dyn Fn(usize) -> Vec<f64>, r: &[f64], 
     let rows: Vec<Option<(Vec<f64>, f64)>> = choice.iter().map(|c| c.map(|x| (p(x), r[x]))).collect();
     let mut v = vec![0.0; choice.len()];
     for _ in 0..5000 {
-        v = rows.iter().map(|row| row.as_ref().map_or(0.0, |(p, r)| r + discount * p.iter().zip(&v).map(|(a, b)| a * b).sum::<f64>())).collect();
+        v = rows
+            .iter()
+            .map(|row| row.as_ref().map_or(0.0, |(p, r)| r + discount * p.iter().zip(&v).map(|(a, b)| a * b).sum::<f64>()))
+            .collect();
     }
     v
 }
@@ -79,8 +91,11 @@ fn the_plan_on_s_numbers_is_value_iteration_on_all_states() {
         let mut stream = Stream(seed);
         let (states, actions, s) = (12, 3, 1 + seed as usize % 4);
         // Some pairs are not there, some states are never left, some never reached.
-        let there: Vec<(u32, u32)> =
-            (0..states as u32).flat_map(|i| (0..actions as u32).map(move |a| (i, a))).filter(|(i, _)| *i != 3).filter(|_| stream.next() < 0.8).collect();
+        let there: Vec<(u32, u32)> = (0..states as u32)
+            .flat_map(|i| (0..actions as u32).map(move |a| (i, a)))
+            .filter(|(i, _)| *i != 3)
+            .filter(|_| stream.next() < 0.8)
+            .collect();
         let pairs = Pairs::new(there.iter().map(|p| p.0).collect(), there.iter().map(|p| p.1).collect(), states, actions).unwrap();
         let reached: Vec<u32> = (0..states as u32).filter(|i| *i != 5).collect();
         let u = stream.stochastic(pairs.len(), s);
@@ -88,7 +103,8 @@ fn the_plan_on_s_numbers_is_value_iteration_on_all_states() {
         let r: Vec<f64> = (0..pairs.len()).map(|_| stream.next() - 0.5).collect();
         let allowed: Vec<bool> = (0..pairs.len()).map(|_| stream.next() < 0.9).collect();
         for discount in [0.0, 0.7, 0.99] {
-            let plan = Decisions { pairs: &pairs, reached: &reached, u: &u, v: &v, rewards: &r, allowed: &allowed }.solve(discount).unwrap();
+            let plan =
+                Decisions { pairs: &pairs, reached: &reached, u: &u, v: &v, rewards: &r, allowed: &allowed }.solve(discount).unwrap();
             let (values, q) = value_iteration(&pairs, &|p| row_of(&u, &v, &reached, states, p), &r, &allowed, discount);
             for (a, b) in plan.value.iter().zip(&values).chain(plan.q.iter().zip(&q)) {
                 assert!((a - b).abs() < 1e-9, "seed {seed}, discount {discount}: {a} and {b}");
@@ -223,7 +239,11 @@ fn what_was_never_tried_is_left_out_unless_it_is_asked_for() {
     assert_eq!(tried.pairs.action[plan.choice[2].unwrap()], 1, "the only action that was tried");
     assert_eq!((plan.choice[4], plan.value[4]), (None, 0.0));
     let more = with_untried(&tried, u, v, &paid).unwrap();
-    assert_eq!((more.pairs.len(), more.guessed.iter().filter(|g| **g).count()), (8, 1), "state 4 was never left, so nothing is known of it");
+    assert_eq!(
+        (more.pairs.len(), more.guessed.iter().filter(|g| **g).count()),
+        (8, 1),
+        "state 4 was never left, so nothing is known of it"
+    );
     let guessed = more.pairs.position(2, 0).unwrap();
     assert!(more.guessed[guessed] && (more.rewards[guessed] - 0.5).abs() < 0.2, "{}", more.rewards[guessed]);
     assert!((more.u.row(guessed).iter().sum::<f64>() - 1.0).abs() < 1e-9);
@@ -239,7 +259,9 @@ fn the_bound_holds_in_the_counted_process() {
         let v = Mat::from_fn(reached.len(), 3, |j, k| chain.v[(reached[j], k)]);
         let paid = rewards(&tried, tried.paid.as_ref().unwrap(), &chain.u).pair;
         let allowed = vec![true; 60];
-        let plan = Decisions { pairs: &tried.pairs, reached: &tried.reached, u: &chain.u, v: &v, rewards: &paid, allowed: &allowed }.solve(0.8).unwrap();
+        let plan = Decisions { pairs: &tried.pairs, reached: &tried.reached, u: &chain.u, v: &v, rewards: &paid, allowed: &allowed }
+            .solve(0.8)
+            .unwrap();
         let bound = loss_bound(&tried, &chain.u, &v, &paid, &plan, 0.8);
         let counted = |p: usize| {
             let mut row = vec![0.0; 30];
@@ -275,25 +297,34 @@ fn held_out_episodes_tell_what_a_policy_earns() {
     }
     println!("inside: {inside} of 20");
     assert!(inside >= 16, "{inside} of 20");
-    assert!(matches!(check(&chain.episodes(5, 9, 0.0, 1).unwrap(), &chain.episodes(5, 9, 0.0, 1).unwrap().tried().unwrap(), &settings, || true), Err(Error::Setting { .. })));
+    assert!(matches!(
+        check(&chain.episodes(5, 9, 0.0, 1).unwrap(), &chain.episodes(5, 9, 0.0, 1).unwrap().tried().unwrap(), &settings, || true),
+        Err(Error::Setting { .. })
+    ));
 }
 
 #[test]
 fn a_claim_of_a_wrong_model_is_corrected() {
-    // One meta-state cannot tell where actions lead, so what it claims is wrong.
-    let chain = controlled(40, 3, 4, 11).unwrap();
-    let r = chain.rewards();
-    let log = chain.tries(200, 0.1, 3).unwrap();
+    // Two halves; the first action leads into the upper one, the second into the lower one, and only the upper one pays. A single meta-state takes both actions for the same: it takes the
+    // first by chance of its number, and claims half of what that earns, 10 from the upper half and 9 from the lower one.
+    let mut stream = Stream(5);
+    let mut records = Records { reward: Some(Vec::new()), ..Records::default() };
+    for k in 0..8000u32 {
+        let (state, action) = (k % 20, k / 20 % 2);
+        records.from.push(state);
+        records.action.push(action);
+        records.to.push(10 * action + stream.below(10) as u32);
+        records.reward.as_mut().unwrap().push(f64::from(u8::from(state < 10)));
+    }
+    let log = Log::new(StateIndex::numbered(20), StateIndex::numbered(2), records).unwrap();
     let tried = log.tried().unwrap();
     let settings = CheckSettings { rank: 1, prior: 1.0, discount: 0.9, untried: false, folds: 4, seed: 1 };
-    let found = check(&log, &tried, &settings, || true).unwrap();
-    let (u, v) = (Mat::from_fn(120, 1, |_, _| 1.0), Mat::from_fn(tried.reached.len(), 1, |_, _| 1.0 / tried.reached.len() as f64));
-    let paid = rewards(&tried, tried.paid.as_ref().unwrap(), &u).pair;
-    let plan = Decisions { pairs: &tried.pairs, reached: &tried.reached, u: &u, v: &v, rewards: &paid, allowed: &[true; 120] }.solve(0.9).unwrap();
-    let truth = mean(&worth_of(&plan.choice, &true_row(&chain), &r, 0.9));
-    println!("truth {truth:.4}, {found:?}");
-    assert!((found.value - truth).abs() < 0.3 * (found.claimed - truth).abs());
-    assert_eq!(found.unit, Unit::Records);
+    let wrong = check(&log, &tried, &settings, || true).unwrap();
+    assert_eq!(wrong.unit, Unit::Records);
+    assert!((wrong.claimed - 5.0).abs() < 0.1, "{wrong:?}");
+    assert!((wrong.value - 9.5).abs() < 0.2 && wrong.interval.0 > wrong.claimed, "{wrong:?}");
+    let right = check(&log, &tried, &CheckSettings { rank: 2, ..settings }, || true).unwrap();
+    assert!((right.claimed - 9.5).abs() < 0.05 && (right.value - 9.5).abs() < 0.05, "{right:?}");
 }
 
 #[test]

@@ -10,7 +10,9 @@ mod heat;
 mod standing;
 
 pub use comparison::comparison;
-pub use extras::{ActionStory, ControlStory, Extras, KineticsStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning};
+pub use extras::{
+    ActionStory, ControlStory, Extras, KineticsStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning,
+};
 pub use heat::Heat;
 pub use standing::{Section, standing_page};
 

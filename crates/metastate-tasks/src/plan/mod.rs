@@ -66,14 +66,7 @@ pub fn run(command: &PlanArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
 }
 
 /// The plan itself, in memory.
-pub fn plan(
-    folder: &Path,
-    command: &PlanArgs,
-    source: Source,
-    seed: u64,
-    reporter: &mut Reporter,
-    stopper: &Stopper,
-) -> Result<Planned> {
+pub fn plan(folder: &Path, command: &PlanArgs, source: Source, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Planned> {
     let given = command.reward.as_deref().map(Given::read).transpose()?;
     let loaded = metastate_report::load(folder)?;
     let (input, _) = recorded_options(folder, &loaded)?;
@@ -94,8 +87,7 @@ pub fn plan(
     let more = command.untried.then(|| with_untried(&model.tried, u, v, &rewards)).transpose()?;
     let all = more.unwrap_or_else(|| Extended { pairs: model.tried.pairs.clone(), u: u.clone(), rewards, guessed: vec![false; u.rows()] });
     let allowed = vec![true; all.pairs.len()];
-    let decisions =
-        Decisions { pairs: &all.pairs, reached: &model.tried.reached, u: &all.u, v, rewards: &all.rewards, allowed: &allowed };
+    let decisions = Decisions { pairs: &all.pairs, reached: &model.tried.reached, u: &all.u, v, rewards: &all.rewards, allowed: &allowed };
     let plan = decisions.solve(command.discount)?;
 
     let mut record = told(&model, &loaded, &all, &plan, command, seed);
@@ -264,7 +256,10 @@ fn hints(r: &PlanRecord) -> Vec<String> {
         ));
     }
     if r.guessed > 0 {
-        hints.push(format!("{} states take an action that was never tried there: its value is a guess from states that are reached alike (`records` is 0)", r.guessed));
+        hints.push(format!(
+            "{} states take an action that was never tried there: its value is a guess from states that are reached alike (`records` is 0)",
+            r.guessed
+        ));
     }
     if r.ends > 0 {
         hints.push(format!("{} states were reached and never left: they are taken for ends, and their value is 0", r.ends));
@@ -278,7 +273,10 @@ fn hints(r: &PlanRecord) -> Vec<String> {
         hints.push(format!("held-out records give less than the plan claims: {:.4} against {:.4}; believe the former", c.value, c.claimed));
     }
     if r.bound.is_some_and(|b| !b.says_something) {
-        hints.push("the bound on the loss says nothing here: it is larger than what any policy could lose; the held-out value does say something".to_owned());
+        hints.push(
+            "the bound on the loss says nothing here: it is larger than what any policy could lose; the held-out value does say something"
+                .to_owned(),
+        );
     }
     hints
 }
@@ -304,7 +302,8 @@ pub fn describe(r: &PlanRecord, folder: &Path) -> String {
         (None, None) => {}
     }
     if let Some(b) = &r.bound {
-        text += &format!("bound on the loss, in the process as it was counted: {:.4} (no policy can lose more than {:.4})\n", b.loss, b.any);
+        text +=
+            &format!("bound on the loss, in the process as it was counted: {:.4} (no policy can lose more than {:.4})\n", b.loss, b.any);
     }
     r.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
     text + &format!("written policy.csv, q.parquet and plan.json to {}", folder.display())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metastate::plan::{Extended, Log, Pairs, Paid, Records, Tried};
+use metastate::plan::{Extended, Log, Paid, Pairs, Records, Tried};
 use metastate::{Csr, Label, StateIndex};
 use metastate_report::{PAIRS_FILE, RefitRecord, SavedResult, inside, parse_csv};
 
@@ -39,7 +39,8 @@ impl Controlled {
                 .at(folder.display().to_string())
                 .remedy("the result was changed or damaged; fit again")
         };
-        let table = parse_csv(&inside::read_text(folder, PAIRS_FILE)?).ok_or_else(|| damaged("has a quote that is never closed".to_owned()))?;
+        let table =
+            parse_csv(&inside::read_text(folder, PAIRS_FILE)?).ok_or_else(|| damaged("has a quote that is never closed".to_owned()))?;
         let Some((header, rows)) = table.split_first() else { return Err(damaged("is empty".to_owned())) };
         let column = |name: &str| header.iter().position(|h| h == name);
         let (Some(state), Some(action), Some(records)) = (column("state"), column("action"), column("records")) else {
@@ -49,7 +50,11 @@ impl Controlled {
             return Err(damaged(format!("has {} rows; the factors have {}", rows.len(), loaded.xi.len())));
         }
         let number = |row: usize, column: usize| -> Result<f64> {
-            rows[row][column].parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(|| damaged(format!("holds no number in row {}", row + 1)))
+            rows[row][column]
+                .parse::<f64>()
+                .ok()
+                .filter(|x| x.is_finite())
+                .ok_or_else(|| damaged(format!("holds no number in row {}", row + 1)))
         };
         let (mut states, mut actions) = (StateIndex::new(), StateIndex::new());
         let mut names: Vec<Label> = rows.iter().map(|row| Label::from(row[action].as_str())).collect();
@@ -86,8 +91,11 @@ impl Controlled {
     /// The log in the numbers of this model, paid as the plan is; refused where it is not the one of the fit.
     pub fn numbered(&self, log: Log, given: Option<&Given>) -> Result<(Log, Tried)> {
         let other = || {
-            CliError::bad("E-CLI-ARGUMENT", "this log is not the one that was fitted: it has other pairs of state and action, or other numbers of records")
-                .remedy("give the log of the fit, or plan without a check")
+            CliError::bad(
+                "E-CLI-ARGUMENT",
+                "this log is not the one that was fitted: it has other pairs of state and action, or other numbers of records",
+            )
+            .remedy("give the log of the fit, or plan without a check")
         };
         let place = |of: &StateIndex, to: &StateIndex| of.labels().map(|l| to.position(&l)).collect::<Option<Vec<u32>>>().ok_or_else(other);
         let (states, actions) = (place(log.states(), &self.states)?, place(log.actions(), &self.actions)?);

@@ -179,7 +179,8 @@ fn wrong_pairs(subject: &Subject, control: &Control, again: Option<&Again>) -> O
     let Tried { pairs, records, paid, .. } = &control.tried;
     let row = |p: usize| -> Vec<Cell> {
         let state = control.states.label(pairs.state[p] as usize).to_string();
-        let mut row = vec![Cell::Is(state), Cell::Is(control.actions.label(pairs.action[p] as usize).to_string()), Cell::number(records[p])];
+        let mut row =
+            vec![Cell::Is(state), Cell::Is(control.actions.label(pairs.action[p] as usize).to_string()), Cell::number(records[p])];
         if let Some(paid) = paid {
             row.extend([Cell::Free, Cell::Free, Cell::number(paid.mean[p]), Cell::number(paid.spread[p])]);
         }

@@ -48,7 +48,9 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
     match (&record.bound, record.untried) {
         (None, _) => {}
         (Some(_), true) => checks.table("plan.json: bound", Some("there is none where actions are guessed".to_owned())),
-        (Some(_), false) if products(subject) > MOST_PRODUCTS => checks.not_checked("plan.json: bound", "as in the file", "too many pairs for plain loops"),
+        (Some(_), false) if products(subject) > MOST_PRODUCTS => {
+            checks.not_checked("plan.json: bound", "as in the file", "too many pairs for plain loops")
+        }
         (Some(_), false) => checks.table("plan.json: bound", wrong_bound(subject, control, &record, &q)),
     }
     if let Some(c) = &record.check {
@@ -105,7 +107,10 @@ impl Q {
             _ => Err(format!("{} holds no numbers", names[k])),
         };
         let place = |index: &metastate::StateIndex, text: &String| {
-            index.position(&metastate::Label::from(text.as_str())).map(|k| k as usize).ok_or_else(|| format!("the data have no `{}`", text.escape_debug()))
+            index
+                .position(&metastate::Label::from(text.as_str()))
+                .map(|k| k as usize)
+                .ok_or_else(|| format!("the data have no `{}`", text.escape_debug()))
         };
         let state: Vec<usize> = texts(0)?.iter().map(|t| place(&control.states, t)).collect::<Result<_, _>>()?;
         let action: Vec<usize> = texts(1)?.iter().map(|t| place(&control.actions, t)).collect::<Result<_, _>>()?;
@@ -178,10 +183,13 @@ fn wrong_values(subject: &Subject, control: &Control, record: &PlanRecord, q: &Q
     let (u, v) = (subject.u(), &subject.model().v);
     let values = q.at_reached(&control.tried);
     let ahead: Vec<f64> = (0..v.cols()).map(|k| values.iter().enumerate().map(|(j, x)| v[(j, k)] * x).sum()).collect();
-    let worth = (alike(&record.worth, &ahead)).map(|k| format!("plan.json: the worth of meta-state {} should be {}", k + 1, ahead.get(k).copied().unwrap_or(f64::NAN)));
+    let worth = (alike(&record.worth, &ahead))
+        .map(|k| format!("plan.json: the worth of meta-state {} should be {}", k + 1, ahead.get(k).copied().unwrap_or(f64::NAN)));
     let size = q.size();
     let off = |k: usize| q.row[k].map(|p| q.reward[k] + record.discount * (0..v.cols()).map(|l| u[(p, l)] * ahead[l]).sum::<f64>());
-    let wrong = (0..q.value.len()).find_map(|k| off(k).filter(|x| (x - q.value[k]).abs() > BELLMAN * size).map(|x| format!("row {}: Bellman's equation gives {x}", k + 1)));
+    let wrong = (0..q.value.len()).find_map(|k| {
+        off(k).filter(|x| (x - q.value[k]).abs() > BELLMAN * size).map(|x| format!("row {}: Bellman's equation gives {x}", k + 1))
+    });
     wrong.or(worth)
 }
 

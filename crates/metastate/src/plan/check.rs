@@ -94,7 +94,9 @@ pub fn check(log: &Log, tried: &Tried, settings: &CheckSettings, mut going: impl
         if !going() {
             return Err(Error::Interrupted);
         }
-        let part = |inside: bool| (0..units).filter(|e| (usize::from(dealt[*e]) == f) == inside).map(|e| log.unit(e)).collect::<Vec<Range<usize>>>();
+        let part = |inside: bool| {
+            (0..units).filter(|e| (usize::from(dealt[*e]) == f) == inside).map(|e| log.unit(e)).collect::<Vec<Range<usize>>>()
+        };
         let held_out = part(true);
         let learnt = Learnt::from(log, &tried.part(log, part(false).into_iter())?, settings)?;
         judge(log, tried, &learnt, &held_out, settings, &mut sums);

@@ -69,7 +69,8 @@ impl Log {
                 return Err(Error::SizeMismatch { what, expected: n, found });
             }
         }
-        let checks = [("state", &records.from, states.len()), ("action", &records.action, actions.len()), ("next state", &records.to, states.len())];
+        let checks =
+            [("state", &records.from, states.len()), ("action", &records.action, actions.len()), ("next state", &records.to, states.len())];
         for (what, column, len) in checks {
             if let Some(x) = column.iter().find(|x| **x as usize >= len) {
                 return Err(Error::IndexOutOfRange { what, index: u64::from(*x), len });

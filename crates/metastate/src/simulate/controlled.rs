@@ -42,7 +42,12 @@ pub fn controlled(states: usize, actions: usize, rank: usize, seed: u64) -> Resu
     }
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut drawn = |n: usize, power: f64| -> Vec<f64> {
-        let x: Vec<f64> = (0..n).map(|_| { let e: f64 = Exp1.sample(&mut rng); e.powf(power) }).collect();
+        let x: Vec<f64> = (0..n)
+            .map(|_| {
+                let e: f64 = Exp1.sample(&mut rng);
+                e.powf(power)
+            })
+            .collect();
         let sum: f64 = x.iter().sum();
         x.into_iter().map(|x| x / sum).collect()
     };

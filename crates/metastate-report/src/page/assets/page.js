@@ -235,7 +235,7 @@
   if (S.refit) document.getElementById('verdict').after(el('p', { class: 'note', id: 'refit', text: 'All figures show the refit by ' + (S.refit.kind === 'likelihood' ? `likelihood (a prior of ${fixed(S.refit.prior, 3)} transitions a state)` : 'least squares') + (S.refit.rank === S.rank ? '. The proof above speaks of the penalised solution, in factors.npz.' : ` with the ${S.refit.rank} meta-states that held-out data ask for. The proof above speaks of the penalised solution, in factors.npz, which has ${S.rank}.`) }));
   if (S.choice && S.choice.verdict) document.getElementById('facts').before(el('p', { class: 'note', id: 'prediction', text: 'Verdict: ' + S.choice.verdict + '.' }));
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
-  document.getElementById('facts').append(fact(count(d), S.destinations ? 'origins' : 'states'), S.destinations ? fact(count(S.destinations), 'destinations') : '', fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
+  document.getElementById('facts').append(fact(count(d), S.control ? 'pairs of state and action' : S.destinations ? 'origins' : 'states'), S.destinations ? fact(count(S.destinations), S.control ? 'next states' : 'destinations') : '', fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
     fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), S.refit ? `proven gap of the penalised solution (${S.rank} meta-states)` : 'certified gap'), ...(S.errors.explained_gap == null ? [] : [fact(percent(S.errors.explained_gap), 'explained gap: of what the meta-states explain over one')]), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
   const chips = document.getElementById('chips');
   D.metastates.forEach((m, j) => {
@@ -255,11 +255,9 @@
       ...(b ? [fact(b.says_something ? number(b.loss) : 'says nothing', 'bound on the loss in the process as it was counted')] : [])));
     if (P.not_checked) body.append(el('p', { class: 'note', text: 'Not checked on held-out records: ' + P.not_checked + '.' }));
     P.hints.forEach((hint) => body.append(el('p', { class: 'note', text: hint })));
-    const most = Math.max(1e-300, ...P.metastates.map((m) => Math.abs(m.worth)));
     const row = (m) => el('tr', { 'data-metastate': m.metastate - 1 }, el('td', {}, el('span', { class: 'swatch', style: { background: colour(m.metastate - 1) } }), ' ' + m.metastate),
-      el('td', { text: number(m.worth) }), el('td', {}, ...bars([['', Math.abs(m.worth) / most, colour(m.metastate - 1)]]).map((n) => { n.lastChild.remove(); return n; })),
-      el('td', { dir: 'auto', text: m.actions.map(([name, share]) => `${name} ${percent(share)}`).join(', ') || 'nothing: an end' }));
-    body.append(el('table', { class: 'plan' }, el('thead', {}, el('tr', {}, ...['meta-state', 'worth', '', 'what the policy does after a step into it'].map((t) => el('th', { text: t })))),
+      el('td', { text: number(m.worth) }), el('td', { dir: 'auto', text: m.actions.map(([name, share]) => `${name}: ${percent(share)}`).join(', ') || 'nothing: an end' }));
+    body.append(el('table', { class: 'plan' }, el('thead', {}, el('tr', {}, ...['meta-state', 'worth', 'what the policy does after a step into it'].map((t) => el('th', { text: t })))),
       el('tbody', {}, ...P.metastates.map(row))));
     body.tool('CSV', () => save('plan.csv', new Blob([csvOf([['metastate', 'worth', 'actions'], ...P.metastates.map((m) => [m.metastate, m.worth, m.actions.map(([n, x]) => n + ' ' + x).join('; ')])])], { type: 'text/csv' })), 'Download the plan by meta-state as CSV');
   }
