@@ -24,7 +24,7 @@ fn action(value: Option<&str>) -> InputSettings {
 fn counted(path: &str, settings: &InputSettings) -> CountedStates {
     match read(&[path.to_owned()], settings, &mut Silent).unwrap_or_else(|e| panic!("{} {e}", e.code())).data {
         Data::Counts(counted) => counted,
-        Data::Matrix(_) => panic!("counts were expected"),
+        _ => panic!("counts were expected"),
     }
 }
 
