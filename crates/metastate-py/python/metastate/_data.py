@@ -30,7 +30,7 @@ class Given(NamedTuple):
     names: list[str] | None = None
     """Names of the columns of a square data frame."""
     log: bool = False
-    """Whether the columns are those of [`_episodes`]."""
+    """Whether the columns are those of a list of episodes."""
 
 
 def refuse(sentence: str, remedy: str | None = None, code: str = "E-CLI-ARGUMENT") -> InputError:
@@ -215,7 +215,7 @@ def label_of(value: Any) -> int | str:
 
 def _is_episodes(data: Any) -> bool:
     first = next((episode for episode in data if isinstance(episode, (list, tuple)) and episode), None)
-    return first is not None and all(isinstance(step, tuple) and len(step) in (4, 5) for step in first)
+    return first is not None and isinstance(first[0], tuple) and len(first[0]) in (4, 5)
 
 
 def _episodes(data: Any) -> Given:
@@ -228,18 +228,16 @@ def _episodes(data: Any) -> Given:
             state, action, reward, following = record[:4]
             ended = len(record) == 5 and bool(record[4])
             row = (label_of(state), "end" if ended else label_of(following), label_of(action), float(reward), number, step)
-            for column, value in zip(columns.values(), row):
-                column.append(value)
+            for values, value in zip(columns.values(), row):
+                values.append(value)
     if not columns["state"]:
         raise refuse("no episode holds a step", None, "E-INGEST-SIZE")
 
-    def column(name: str) -> Any:
-        values = columns[name]
-        if name in ("reward", "episode", "step") or all(isinstance(v, int) for v in values):
-            return _column(values)
-        return [str(v) for v in values]
+    def packed(name: str) -> Any:
+        whole = name in ("reward", "episode", "step") or all(isinstance(v, int) for v in columns[name])
+        return _column(columns[name]) if whole else [str(v) for v in columns[name]]
 
-    return Given(("columns", {name: column(name) for name in columns}), kind="trips", log=True)
+    return Given(("columns", {name: packed(name) for name in columns}), kind="trips", log=True)
 
 
 def _lists(data: list[Any] | tuple[Any, ...], kind: str | None) -> Given:
