@@ -8,13 +8,15 @@ use serde_json::Value;
 /// A log of 40 states and 3 actions by chance, and the fit of it in `out`.
 fn fitted() -> Place {
     let place = Place::new();
-    place.expect(0, &["simulate", "controlled", "--states", "40", "--actions", "3", "--rank", "3", "--episodes", "80", "--length", "40", "--out", "w"]);
+    place.expect(
+        0,
+        &["simulate", "controlled", "--states", "40", "--actions", "3", "--rank", "3", "--episodes", "80", "--length", "40", "--out", "w"],
+    );
     place.expect(0, &[&FIT[..], &["--id", "episode", "--time", "step", "--out", "out"]].concat());
     place
 }
 
-const FIT: [&str; 12] =
-    ["fit", "w/log.csv", "--from", "state", "--action", "action", "--to", "next", "--reward", "reward", "--rank", "3"];
+const FIT: [&str; 12] = ["fit", "w/log.csv", "--from", "state", "--action", "action", "--to", "next", "--reward", "reward", "--rank", "3"];
 
 fn plan_of(place: &Place) -> Value {
     serde_json::from_slice(&place.read("out/plan.json")).unwrap()
@@ -33,7 +35,12 @@ fn a_log_becomes_a_policy_that_is_checked_shown_and_verified() {
     let control = &summary["control"];
     assert_eq!((control["states"].as_u64(), control["actions"].as_u64()), (Some(40), Some(3)));
     assert_eq!(control["pairs"].as_u64().unwrap() + control["untried"].as_u64().unwrap(), 120);
-    assert!(summary["read_as"].as_str().unwrap().contains("the action is `action`, the reward is `reward`, an episode for each `episode` sorted by `step`"));
+    assert!(
+        summary["read_as"]
+            .as_str()
+            .unwrap()
+            .contains("the action is `action`, the reward is `reward`, an episode for each `episode` sorted by `step`")
+    );
     let (out, _) = place.expect(0, &["plan", "out", "--discount", "0.9"]);
     assert!(out.contains("held out (80 episodes, 5 folds)") && out.contains("bound on the loss"), "{out}");
     let plan = plan_of(&place);
@@ -95,7 +102,8 @@ fn lies_about_a_plan_are_found() {
     place.write("out/policy.csv", policy.clone());
     // A better bound, a better mean, a better worth.
     let document: Value = serde_json::from_str(&plan).unwrap();
-    for (pointer, line) in [("/bound/loss", "plan.json: bound"), ("/mean_value", "plan.json: counts and means"), ("/worth/0", "q.parquet")] {
+    for (pointer, line) in [("/bound/loss", "plan.json: bound"), ("/mean_value", "plan.json: counts and means"), ("/worth/0", "q.parquet")]
+    {
         let mut lie = document.clone();
         let place_of = lie.pointer_mut(pointer).unwrap();
         *place_of = serde_json::json!(place_of.as_f64().unwrap() * 0.9 + 0.01);
@@ -128,8 +136,14 @@ fn what_cannot_be_planned_is_refused_in_one_sentence() {
     refused(&[&FIT[..], &["--bipartite", "--out", "no"]].concat(), "--action and --bipartite do not go together");
     refused(&[&FIT[..], &["--time", "step", "--out", "no"]].concat(), "--id is missing");
     refused(&[&FIT[..], &["--min-share", "0.1", "--out", "no"]].concat(), "--min-share cannot be used with --action");
-    refused(&["count", "w/log.csv", "--from", "state", "--to", "next", "--action", "action", "--out", "c.parquet"], "--action belongs to fit and path");
-    refused(&["fit", "w/log.csv", "--as", "counts", "--from", "state", "--to", "next", "--action", "action", "--out", "no"], "--action reads records of one step each");
+    refused(
+        &["count", "w/log.csv", "--from", "state", "--to", "next", "--action", "action", "--out", "c.parquet"],
+        "--action belongs to fit and path",
+    );
+    refused(
+        &["fit", "w/log.csv", "--as", "counts", "--from", "state", "--to", "next", "--action", "action", "--out", "no"],
+        "--action reads records of one step each",
+    );
     place.write("short.csv", "state,reward\n0,1\n");
     refused(&["plan", "out", "--discount", "0.9", "--reward", "short.csv"], "has no row for the state `1`");
     place.write("odd.csv", "to,state,reward\n0,0,1\n");

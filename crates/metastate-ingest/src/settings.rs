@@ -2,8 +2,8 @@
 
 use metastate::CountMode;
 
-use crate::second::SecondLabel;
 use crate::log::LogColumns;
+use crate::second::SecondLabel;
 
 /// What the inputs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,9 @@ use metastate_tasks::args::DiffArgs;
 use metastate_tasks::error::{CliError, Result};
 use metastate_tasks::stop::Stopper;
 use metastate_tasks::watch::WatchReading;
-use metastate_tasks::{compare as comparing, data, diff as differing, fit as fitting, plan as planning, simulate as simulating, verify as verifying};
+use metastate_tasks::{
+    compare as comparing, data, diff as differing, fit as fitting, plan as planning, simulate as simulating, verify as verifying,
+};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
