@@ -154,7 +154,8 @@ fn what_cannot_be_planned_is_refused_in_one_sentence() {
     let fields: Vec<&str> = line.split(',').collect();
     place.write("bad.csv", log.replacen(line, &[fields[0], fields[1], fields[2], fields[3], "inf", fields[5]].join(","), 1));
     let bad: Vec<&str> = FIT.iter().map(|w| if *w == "w/log.csv" { "bad.csv" } else { w }).collect();
-    refused(&[&bad[..], &["--out", "no"]].concat(), "line 2, column reward: a reward must be a finite number");
+    refused(&[&bad[..], &["--out", "no"]].concat(), "a reward must be a finite number (met `inf`)");
+    refused(&[&bad[..], &["--out", "no"]].concat(), "bad.csv, line 2, column reward");
     assert!(!place.path("no").exists());
     // Without rewards there is a fit and no plan.
     place.expect(0, &["fit", "w/log.csv", "--from", "state", "--action", "action", "--to", "next", "--rank", "3", "--out", "free"]);

@@ -111,6 +111,10 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, columns: &LogCo
         return Err(crate::assemble::nothing_left(&all.ledger, rows, "rows", &sources[0].name));
     }
     if plan.id.is_some() {
+        // Episodes by their names, so that nothing depends on the order of the rows.
+        let mut place = vec![0; all.ids.labels.len()];
+        sorted_order(&all.ids.labels).iter().enumerate().for_each(|(new, old)| place[*old as usize] = new as u32);
+        all.steps.iter_mut().for_each(|s| s.id = place[s.id as usize]);
         all.steps.par_sort_by_key(|s| (s.id, s.time)); // stable: equal times stay in the order of the file
     }
     let kept = all.steps.len() as u64;

@@ -324,7 +324,8 @@ fn a_claim_of_a_wrong_model_is_corrected() {
     assert!((wrong.claimed - 5.0).abs() < 0.1, "{wrong:?}");
     assert!((wrong.value - 9.5).abs() < 0.2 && wrong.interval.0 > wrong.claimed, "{wrong:?}");
     let right = check(&log, &tried, &CheckSettings { rank: 2, ..settings }, || true).unwrap();
-    assert!((right.claimed - 9.5).abs() < 0.05 && (right.value - 9.5).abs() < 0.05, "{right:?}");
+    // What the prior takes off the claim is given back.
+    assert!((right.claimed - 9.5).abs() < 0.1 && (right.value - 9.5).abs() < 0.02, "{right:?}");
 }
 
 #[test]
