@@ -29,7 +29,8 @@ def corridor(episodes: int, seed: int, label=lambda s: s):
 
 @pytest.fixture(scope="module")
 def result():
-    return ms.fit(corridor(400, 1), rank=6)
+    # As many meta-states as places: with fewer, the end and the place before it are one, and held-out records say that the claim is wrong.
+    return ms.fit(corridor(400, 1), rank=9)
 
 
 def test_episodes_become_a_plan_that_goes_right(result):
