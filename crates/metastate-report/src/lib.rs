@@ -18,6 +18,7 @@ mod forecast;
 mod ground;
 pub mod hash;
 pub mod inside;
+mod kinetic_plots;
 mod kinetics;
 mod load;
 mod map;

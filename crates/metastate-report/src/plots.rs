@@ -7,6 +7,7 @@ use metastate::aggregate::latent::LatentChain;
 
 use crate::chart::{Axis, Chart};
 use crate::colours;
+use crate::kinetic_plots;
 use crate::map::{MapLook, zone_map};
 use crate::page::{Extras, Heat};
 use crate::result::FitResult;
@@ -33,6 +34,11 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
     add("path", path(extras));
     add("convergence", convergence(extras));
     add("timescales", timescales(result, lag, extras));
+    if let Some(story) = extras.kinetics.as_ref().filter(|k| k.chain.len() == result.model.rank()) {
+        add("implied-timescales", kinetic_plots::implied(story));
+        add("chapman-kolmogorov", kinetic_plots::check(story));
+        add("flux", kinetic_plots::flux(story));
+    }
     add("matrices", extras.heat.as_ref().map(matrices));
     if let Some((places, ground)) = result.coordinates.zip(extras.ground(result.coordinates)) {
         let alike = result.zones_are_metastates();

@@ -18,7 +18,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
-use crate::{memory, path_checkpoint, place, record, report, settings, truth};
+use crate::{memory, path_checkpoint, place, record, report, settings, times, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -133,7 +133,7 @@ impl FitOutcome {
         let lag = self.summary.lag();
         let Some(moves) = &self.model.moves else { return Ok(extras) };
         let timescale_intervals = record::timescales(&moves.kinetics, lag);
-        Ok(Extras { timescale_intervals, kinetics: Some(record::kinetics_story(&moves.kinetics, lag)), ..extras })
+        Ok(Extras { timescale_intervals, kinetics: Some(times::story(&moves.kinetics, self.kinetics.as_ref(), lag)), ..extras })
     }
 
     /// Writes the folder, whole or not at all.
@@ -197,7 +197,8 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
     let destinations = (!loaded.chain().goes_on()).then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
-    let kinetics = model.moves.as_ref().map(|_| record::kinetics_file(&loaded.data, &model)).transpose()?;
+    let uncertain = loaded.data.parts().and_then(|p| p.uncertain(job.fit.bootstrap > 0, job.fit.reversible, job.seed));
+    let kinetics = model.moves.as_ref().map(|_| times::file(&loaded.data, &model, uncertain.as_ref())).transpose()?;
     let mut extra = record::files(kinetics.as_ref(), &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     if let Some(labels) = &destinations {
         let arrivals = loaded.chain().counts().map(metastate::Csr::column_sums).unwrap_or_default();

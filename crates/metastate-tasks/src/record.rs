@@ -2,27 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use metastate::aggregate::latent::Mode;
 use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, Stated};
-use metastate::kinetics::{Kinetics, Microstates};
-use metastate::linalg::Mat;
+use metastate::kinetics::Kinetics;
 use metastate::solve::path::LambdaPoint;
 use metastate::solve::score::Smoothing;
 use metastate::solve::select::Choice;
 use metastate::solve::{Factors, errors};
-use metastate::{Data, Label, Model, Operator};
+use metastate::{Label, Model, Operator};
 use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};
-use metastate_report::page::{KineticsStory, PathPoint, PathStory, StoryMode};
+use metastate_report::page::{PathPoint, PathStory};
 use metastate_report::{
-    ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, KineticsRecord, LeastSquaresRecord, LedgerRecord, LikelihoodRecord,
-    RefitRecord, SCHEMA, SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,
+    ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, LeastSquaresRecord, LedgerRecord, LikelihoodRecord, RefitRecord, SCHEMA,
+    SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,
 };
 use serde_json::json;
 
 use crate::data::Dataset;
 use crate::fit::Job;
 use crate::settings;
+use crate::times;
 
 /// What the intervals speak of, and what they do not; `docs/statistics.md` has the measured coverage.
 const INTERVALS: &str = "of the memberships in the meta-states as they are here: so wide that, in draws where the truth is known, the stated share of them holds what endlessly many \
@@ -72,7 +71,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         refit: model.refit.as_ref().map(|r| refit(r, truth.map(|p| errors::relative_recovery_error(chain.weights(), r.factors(), p)))),
         whitened: model.stated.as_ref().map(whitened),
         uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, model.moves.as_ref().map(|m| &m.kinetics), lag(job))),
-        kinetics: model.moves.as_ref().map(|m| kinetics(model, &m.kinetics, chain.xi(), lag(job))),
+        kinetics: model.moves.as_ref().map(|m| times::record(model, &m.kinetics, chain.xi(), lag(job))),
         files: BTreeMap::new(),
     }
 }
@@ -140,64 +139,8 @@ pub fn timescales(kinetics: &Kinetics, lag: f64) -> Vec<(Option<f64>, Option<f64
     kinetics.timescale_intervals(CONFIDENCE).into_iter().map(|(low, high)| (finite(lag * low), finite(lag * high))).collect()
 }
 
-fn finite(t: f64) -> Option<f64> {
+pub(crate) fn finite(t: f64) -> Option<f64> {
     t.is_finite().then_some(t)
-}
-
-/// Times and how the states hang together.
-fn kinetics(model: &Model, k: &Kinetics, xi: &[f64], lag: f64) -> KineticsRecord {
-    let times = |modes: &[Mode]| modes.iter().skip(1).map(|m| finite(lag * m.timescale)).collect();
-    let limit = model.kinetic_chain().and_then(|c| c.stationary(xi)).map(|laws| laws.limit).unwrap_or_default();
-    KineticsRecord {
-        carries: k.carries,
-        lag,
-        timescales: times(&k.modes),
-        timescale_intervals: timescales(k, lag),
-        microstate_timescales: times(&k.microstates),
-        stationary: limit,
-        closed_metastates: k.structure.closed.iter().map(|c| c.members.iter().map(|j| j + 1).collect()).collect(),
-        closed_classes: k.classes.closed_by_size().iter().map(|&c| k.classes.sizes[c as usize]).collect(),
-        transient_states: k.classes.transient_states(),
-        absorbing_states: k.classes.absorbing_states(),
-        share: k.share,
-        steps: k.steps,
-        told_apart: k.told_apart,
-        reversible: k.reversible,
-    }
-}
-
-/// The chain of the meta-states as the page shows it.
-pub fn kinetics_story(k: &Kinetics, lag: f64) -> KineticsStory {
-    let chain = (0..k.rank()).map(|j| k.chain.row(j).to_vec()).collect();
-    let modes = k.modes.iter().skip(1).map(|m| StoryMode { re: m.re, im: m.im, timescale: finite(lag * m.timescale) }).collect();
-    KineticsStory { chain, modes }
-}
-
-/// Passage times between hard meta-states are looked for among so many states at most, and in so many products.
-const MOST_STATES_WITH_PASSAGE: usize = 3000;
-const MOST_WORK_WITH_PASSAGE: usize = 50_000_000;
-
-/// `kinetics.npz`.
-pub fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinetics> {
-    let (k, chain) = (&model.moves()?.kinetics, data.chain());
-    let s = k.rank();
-    let quick = chain.states() <= MOST_STATES_WITH_PASSAGE && chain.nonzeros().saturating_mul(s) <= MOST_WORK_WITH_PASSAGE;
-    let passage_states = if quick {
-        let part: Vec<usize> = model.memberships().largest_entries().collect();
-        Microstates::weighted(chain.p(), model.memberships(), chain.departures().to_vec())?.passage_between(&part, s)?
-    } else {
-        Mat::from_fn(s, s, |_, _| f64::NAN)
-    };
-    let drawn = k.draws.as_ref();
-    let time = |modes: &[Mode], place: usize| modes.get(place).map_or(f64::NAN, |m| m.timescale);
-    let draw_timescales = drawn.map_or_else(Mat::default, |d| Mat::from_fn(d.modes.len(), s - 1, |b, place| time(&d.modes[b], place + 1)));
-    Ok(SavedKinetics {
-        chain: k.chain.clone(),
-        projected: k.projected.clone(),
-        passage_states,
-        draws: drawn.map(|d| d.chains.clone()).unwrap_or_default(),
-        draw_timescales,
-    })
 }
 
 /// The terms of the whitened problem.

@@ -11,6 +11,8 @@ use super::meanings;
 /// Eigenvalues shown, and the largest rank whose passage times are shown as a square.
 const MODES: usize = 10;
 const SQUARE: usize = 12;
+/// Up to so many meta-states the square has room for intervals.
+const WITH_ENDS: usize = 6;
 
 /// Tables, one after another.
 pub fn describe(f: &Forecast, out: Option<&Path>) -> String {
@@ -113,12 +115,25 @@ fn timescale(t: &TimescaleRow) -> String {
     if t.timescale.is_infinite() { "for ever".to_owned() } else { short(t.timescale) }
 }
 
+/// Between the states of meta-states, by their own chain, where that was computed; else of the latent chain.
 fn passage(f: &Forecast) -> String {
+    let by_states = f.kinetics == "data" && f.passage.iter().any(|p| p.time_states.is_finite());
     let mut header = vec!["from".to_owned()];
     header.extend((1..=f.rank).map(|k| format!("to {k}")));
     let mut rows: Vec<Vec<String>> = (1..=f.rank).map(|j| vec![j.to_string()]).collect();
-    f.passage.iter().for_each(|p| rows[p.from - 1].push(short(p.time)));
-    table("Mean first passage times of the latent chain, in frames (diagonal: return times)", header, rows)
+    for p in &f.passage {
+        let (time, ends) =
+            if by_states { (p.time_states, p.time_states_low.zip(p.time_states_high)) } else { (p.time, p.time_low.zip(p.time_high)) };
+        let ends = ends.filter(|_| f.rank <= WITH_ENDS && p.from != p.to);
+        rows[p.from - 1].push(short(time) + &ends.map_or_else(String::new, |(low, high)| format!(" ({}..{})", short(low), short(high))));
+    }
+    let title = match by_states {
+        true => {
+            "Mean first passage times in frames between the states of meta-states, by the states' own chain (90 %; diagonal: return times)"
+        }
+        false => "Mean first passage times of the latent chain, in frames (diagonal: return times)",
+    };
+    table(title, header, rows)
 }
 
 /// The reactive flux between every two meta-states, with its strongest way.

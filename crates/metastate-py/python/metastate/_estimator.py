@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _options
-from ._data import Given, recognise, refuse
+from ._data import Given, did_you_mean, recognise, refuse
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, two_sided
 from ._progress import Listener, logger
 from ._result import Array, Result, from_live
@@ -288,7 +288,7 @@ class StateAggregation:
         known = self._parameters()
         for name, value in params.items():
             if name not in known:
-                raise refuse(f"Invalid parameter {name!r} for estimator {self!r}", f"the parameters are {', '.join(sorted(known))}")
+                raise refuse(f"Invalid parameter {name!r} for estimator {self!r}", did_you_mean(name, known) or f"the parameters are {', '.join(sorted(known))}")
             setattr(self, name, value)
         return self
 
@@ -575,10 +575,10 @@ class StateAggregation:
         self._check_fitted()
         return self.result_.forecast(start, steps)
 
-    def implied_timescales(self, data: Any, lags: Any = None, *, draws: int = 50) -> ImpliedTimescales:
+    def implied_timescales(self, data: Any, lags: Any = None, *, bands: bool = True) -> ImpliedTimescales:
         """See `Result.implied_timescales`."""
         self._check_fitted()
-        return self.result_.implied_timescales(data, lags, draws=draws)
+        return self.result_.implied_timescales(data, lags, bands=bands)
 
     def ck_test(self, data: Any, steps: Any = None) -> ChapmanKolmogorov:
         """See `Result.ck_test`."""

@@ -129,8 +129,10 @@ class Result(Frozen):
     cell: float | None
     kinetic_chain: Array | None
     _projected: Array
-    _draws: Array | None
-    _draw_timescales: Array | None
+    _passage_states: Array | None
+    _part_chains: Array | None
+    _part_passage: Array | None
+    _part_timescales: Array | None
     _arrivals: Array
     _live: _core.Fitted | None
     _files: dict[str, bytes] | Path | None
@@ -170,7 +172,8 @@ class Result(Frozen):
             arrivals = max(summary["transitions"], 1.0) * (v @ (u.T @ arrays["xi"]))
         self._set(
             memberships=u, profiles=v, labels=arrays["zone"], metastates=u.argmax(axis=1).astype(np.int64), weights=arrays["xi"], states=tuple(arrays["labels"]),
-            kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _draws=arrays.get("draws"), _draw_timescales=arrays.get("draw_timescales"),
+            kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _passage_states=arrays.get("passage_states"),
+            _part_chains=arrays.get("part_chains"), _part_passage=arrays.get("part_passage"), _part_timescales=arrays.get("part_timescales"),
             destinations=tuple(arrays["destinations"]) if "destinations" in arrays else None,
             latent_chain=None if "destinations" in arrays else v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
             summary=FrozenDict(summary), coordinates=places, cell=arrays.get("cell"),
@@ -282,7 +285,7 @@ class Result(Frozen):
         reversible = bool((self.summary.get("kinetics") or {}).get("reversible"))
         return MarkovStateModel(chain, reversible=reversible, count_model=TransitionCountModel(counts, lagtime=lagtime or self.lagtime))
 
-    # Kinetics: in frames, meta-states from 0, with intervals where there was a bootstrap.
+    # Kinetics: in frames, meta-states from 0, with intervals where the data have parts.
 
     def timescales(self) -> Estimate:
         """Implied timescales, ``-lag / ln |lambda_k|`` in frames, the slowest first; infinite between classes that the data never join.
@@ -315,8 +318,9 @@ class Result(Frozen):
     @overload
     def mfpt(self, source: Iterable[int | str] | None, target: Iterable[int | str] | int | str, *, states: Literal[True]) -> Estimate: ...
     def mfpt(self, source: Any = None, target: Any = None, *, states: bool = False) -> Estimate:
-        """Mean first passage times in frames, ``m_j = lag (1 + sum_k K_jk m_k)`` over k outside the target: all pairs, one row, one column or one number. With ``states=True`` both are
-        labels of states (`source` None: from every state), by the states' own chain."""
+        """Mean first passage times in frames: all pairs of meta-states, one row, one column or one number; return times on the diagonal. From the states whose largest membership is `source`, as
+        the data visit them, to those of `target`, by the states' own chain: ``h_i = lag + sum_j P_ij h_j`` over j outside the target (above 3000 states ``m_j = lag + sum_k K_jk m_k`` of the kinetic
+        chain). Seen every lag frames: a shorter visit to the target is missed. With ``states=True`` both are labels of states (`source` None: from every state)."""
         return _kinetics.mfpt(self, source, target, states)
 
     def committor(self, source: Any, target: Any, *, states: bool = False) -> Estimate:
@@ -336,9 +340,9 @@ class Result(Frozen):
         """The law over states after `steps` lags: ``start^T U K^(steps - 1) V^T``. `start` is a label, several, or a law over states; the data's own without."""
         return _kinetics.forecast(self, start, steps)
 
-    def implied_timescales(self, data: Any, lags: Sequence[int] | None = None, *, draws: int = 50) -> ImpliedTimescales:
+    def implied_timescales(self, data: Any, lags: Sequence[int] | None = None, *, bands: bool = True) -> ImpliedTimescales:
         """Timescales of `data` (trajectories) counted at several lags in frames, at the memberships of this result, with bands and one sentence of advice on the lag."""
-        return _kinetics.implied_timescales(self, data, lags, draws)
+        return _kinetics.implied_timescales(self, data, lags, bands)
 
     def ck_test(self, data: Any, steps: Sequence[int] | None = None) -> ChapmanKolmogorov:
         """Chapman-Kolmogorov: ``K^n`` beside the chain estimated from `data` at n lags."""

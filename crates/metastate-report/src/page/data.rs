@@ -179,6 +179,9 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "latent": rows,
         "stationary": stationary,
         "timescales": timescales,
+        "kinetics": (chain.is_some()).then_some(&extras.kinetics).and_then(|k| k.as_ref()).filter(|k| k.chain.len() == s).map(|k| json!({
+            "lag": k.lag, "lags": k.lags, "passage": k.passage, "pair": k.pair, "fates": k.fates,
+        })),
         "time_unit": if lag == 1.0 { "steps".to_owned() } else { format!("time steps of the data (lag {lag})") },
         "horizon": horizon,
         "heat": extras.heat.as_ref().map(heat),

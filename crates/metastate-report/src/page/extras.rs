@@ -41,6 +41,69 @@ pub struct Extras {
 pub struct KineticsStory {
     pub chain: Vec<Vec<f64>>,
     pub modes: Vec<StoryMode>,
+    /// Frames in one step.
+    #[serde(default = "one")]
+    pub lag: f64,
+    /// The same data at longer lags.
+    #[serde(default)]
+    pub lags: Vec<LagStory>,
+    /// Mean passage times between the states of two meta-states, in frames; an infinite one is none.
+    #[serde(default)]
+    pub passage: Vec<Vec<Ends>>,
+    /// From and to, from 0: the flux that is drawn first.
+    #[serde(default)]
+    pub pair: Option<(usize, usize)>,
+    /// Where meta-states end, where that is a question at all.
+    #[serde(default)]
+    pub fates: Vec<FateStory>,
+}
+
+impl KineticsStory {
+    /// What cannot be shown with so many meta-states.
+    fn check(&self, s: usize) -> Option<&'static str> {
+        let wrong = [
+            (
+                self.passage.iter().any(|row| row.len() != s) || !(self.passage.is_empty() || self.passage.len() == s),
+                "passage times (`kinetics.passage`)",
+            ),
+            (self.lags.iter().any(|l| l.lag.is_nan() || l.lag <= 0.0), "a lag (`kinetics.lags`)"),
+            (self.pair.is_some_and(|(a, b)| a >= s || b >= s || a == b), "a pair (`kinetics.pair`)"),
+            (
+                self.fates.iter().any(|f| f.probability.len() != s || !f.members.first().is_some_and(|j| (1..=s).contains(j))),
+                "fates (`kinetics.fates`)",
+            ),
+        ];
+        wrong.into_iter().find_map(|(is, what)| is.then_some(what))
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A number with the two ends of its interval; none is infinite, or not known.
+pub type Ends = (Option<f64>, Option<f64>, Option<f64>);
+
+/// The data counted at one lag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LagStory {
+    /// In frames.
+    pub lag: f64,
+    /// In frames, the slowest first.
+    pub timescales: Vec<Ends>,
+    /// For each meta-state, the probability of being there again.
+    pub stays: Vec<Ends>,
+    /// The same as the chain of this fit predicts it.
+    pub predicted: Vec<f64>,
+}
+
+/// Meta-states that are never left together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FateStory {
+    /// From 1.
+    pub members: Vec<usize>,
+    /// For each meta-state, the probability of ending here.
+    pub probability: Vec<f64>,
 }
 
 /// One eigenvalue after the first.
@@ -72,6 +135,9 @@ impl Extras {
         demand(self.cell.is_none_or(|side| CELL.contains(&side)), "a side of cells (`cell`)")?;
         if let Some(heat) = &self.heat {
             heat.check(states)?;
+        }
+        if let Some(k) = &self.kinetics {
+            k.check(k.chain.len()).map_or(Ok(()), |what| demand(false, what))?;
         }
         let zones = |zones: &Zoning| zones.len() == states && zones.iter().all(|z| usize::from(*z) < states + SPARE_ZONES);
         demand(self.rival.as_ref().is_none_or(|r| zones(&r.zones)), "zones of a rival (`rival`)")?;

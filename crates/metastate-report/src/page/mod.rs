@@ -10,7 +10,9 @@ mod heat;
 mod standing;
 
 pub use comparison::comparison;
-pub use extras::{Extras, KineticsStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning};
+pub use extras::{
+    Ends, Extras, FateStory, KineticsStory, LagStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning,
+};
 pub use heat::Heat;
 pub use standing::{Section, standing_page};
 
@@ -23,7 +25,8 @@ use crate::summary::Summary;
 
 const TEMPLATE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
-const SCRIPT: &str = include_str!("assets/page.js");
+/// The page's figures, and before them those of kinetics, which the page calls.
+const SCRIPT: &str = concat!(include_str!("assets/kinetics.js"), include_str!("assets/page.js"));
 
 /// The whole page.
 pub fn render(summary: &Summary, result: &FitResult, extras: &Extras) -> String {

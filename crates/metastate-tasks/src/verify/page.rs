@@ -86,8 +86,8 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
         true => wrong_heat(subject, &page["heat"])?,
         false => demand(page["heat"].is_null(), "heat: there is none")?,
     }
-    if subject.draws() == 0 {
-        demand(page["timescale_intervals"].as_array().is_none_or(Vec::is_empty), "timescale_intervals: there are no draws")?;
+    if let Some(told) = &subject.result.summary.kinetics {
+        demand(page["timescale_intervals"] == serde_json::json!(told.timescale_intervals), "timescale_intervals: the summary has others")?;
     }
     let story = &page["path"];
     let Some(choice) = &subject.result.summary.choice else { return demand(story.is_null(), "path: there is none") };

@@ -4,6 +4,7 @@ use crate::chain::{Chain, Estimate, TwoSided, WeightPower};
 use crate::counts::folds::{NO_STATE, count_blocks};
 use crate::counts::{CountMode, Counts, Folds};
 use crate::error::{Error, Result};
+use crate::kinetics::Uncertain;
 use crate::linalg::Csr;
 use crate::solve::bootstrap::Resample;
 
@@ -184,6 +185,12 @@ impl Parts {
             Some(blocks) => Resample::Blocks(blocks),
             None => Resample::Trips(&self.counts),
         }
+    }
+
+    /// The data in parts for the intervals of kinetics: blocks of frames cost next to nothing; what has to be dealt, or made reversible each time, is done where a bootstrap was asked for.
+    pub fn uncertain(&self, bootstrap: bool, reversible: bool, seed: u64) -> Option<Uncertain<'_>> {
+        let cheap = self.blocks.as_ref().is_some_and(|b| b.len() > 1) && !reversible;
+        (bootstrap || cheap).then(|| Uncertain { data: self.resample(), seed })
     }
 
     /// What the bootstrap draws, in words.

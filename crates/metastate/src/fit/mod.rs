@@ -42,7 +42,7 @@ use crate::aggregate::{Partition, ZoneFlows};
 use crate::chain::empirical::transition_matrix;
 use crate::counts::folds::sum;
 use crate::error::{Error, Result};
-use crate::kinetics::{DrawSettings, Kinetics, LagPoint, Observations};
+use crate::kinetics::{Kinetics, LagLook, Observations, Uncertain};
 use crate::linalg::Mat;
 use crate::solve::bootstrap::Resample;
 use crate::solve::{self, Problem};
@@ -192,30 +192,30 @@ fn kinetics(data: &Data, options: &FitOptions, u: &Mat, draws: usize) -> Result<
     let parts = data.parts();
     let observed =
         Observations { p: chain.p(), departures: chain.departures(), overlap: parts.map_or(1.0, Parts::overlap), counted: parts.is_some() };
-    let draws = parts.filter(|_| draws > 0).map(|p| DrawSettings { data: p.resample(), draws, seed: options.seed });
-    let mut kinetics = Kinetics::estimate(u, &observed, options.reversible, draws.as_ref())?;
+    let uncertain = parts.and_then(|p| p.uncertain(draws > 0, options.reversible, options.seed));
+    let mut kinetics = Kinetics::estimate(u, &observed, options.reversible, uncertain.as_ref())?;
     if let Some(parts) = parts {
-        let points = LAGS.iter().filter_map(|&times| lag_point(u, parts, times, options).transpose()).collect::<Result<Vec<_>>>()?;
+        let looks =
+            LAGS.iter().filter_map(|&times| look_at(u, &observed, parts, times, options).transpose()).collect::<Result<Vec<_>>>()?;
         if let Some((lag, _)) = parts.at_lag(1) {
-            kinetics.look_at_lags(lag, points);
+            kinetics.look_at_lags(lag, looks);
         }
     }
     Ok(kinetics)
 }
 
-/// Multiples of the lag that the slowest timescale is looked at, and draws for their bands.
+/// Multiples of the lag that timescales and stays are looked at.
 const LAGS: [usize; 5] = [1, 2, 5, 10, 20];
-const DRAWS_A_LAG: usize = 30;
 
-/// The slowest timescale of a trajectory counted at a multiple of its lag.
-fn lag_point(u: &Mat, parts: &Parts, times: usize, options: &FitOptions) -> Result<Option<LagPoint>> {
+/// A trajectory counted at a multiple of its lag.
+fn look_at(u: &Mat, own: &Observations, parts: &Parts, times: usize, options: &FitOptions) -> Result<Option<LagLook>> {
     let Some((lag, blocks)) = parts.at_lag(times) else { return Ok(None) };
     let counts = sum(blocks.iter())?;
     let p = transition_matrix(&counts)?;
     let departures = counts.row_sums();
     let observed = Observations { p: &p, departures: &departures, overlap: lag, counted: true };
-    let draws = DrawSettings { data: Resample::Blocks(&blocks), draws: DRAWS_A_LAG, seed: options.seed };
-    crate::kinetics::slowest_at(u, &observed, lag, &draws, CONFIDENCE)
+    let uncertain = Uncertain { data: Resample::Blocks(&blocks), seed: options.seed };
+    crate::kinetics::look_at(u, own, &observed, lag, &uncertain, CONFIDENCE).map(Some)
 }
 
 /// From the solve on there is an answer: time that is up ends the work early, and only an interruption ends it without a result.

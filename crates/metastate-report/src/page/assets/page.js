@@ -518,7 +518,7 @@
     });
     const second = el('div', { class: 'grid2' }); figures.append(second);
     if (D.timescales && D.timescales.length) {
-      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? `; the whiskers are ${percent(S.uncertainty.confidence)} intervals from ${S.uncertainty.draws} draws.` : '.'), second, 'Timescales');
+      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? '; the whiskers are 90 % intervals, from what each part of the data adds.' : '.'), second, 'Timescales');
       figure(body, {
         name: 'timescales', height: 280,
         draw: (pen, w, h) => {
@@ -551,6 +551,7 @@
       rows: () => [['step'].concat(K.map((_, j) => 'metastate_' + (j + 1)))].concat(laws().map((a, n) => [n].concat(a))),
       words: () => `Forecast of the meta-states over ${most} steps`,
     });
+    drawKinetics({ D, K, mass, s, el, css, card, figure, figures, axes, scale, colour, fixed, percent, number, ramp, now, set, pick, bars, listeners });
   }
 
   // ---------------------------------------------------------------- 6. P and X
