@@ -33,6 +33,9 @@ const LOOKED: u64 = 48;
 /// Numbers that the vectors of a proof may take (`proof::norm`), and vectors it begins with.
 const LANCZOS_ROOM: u64 = 200_000_000;
 const LANCZOS_STEPS: u64 = 60;
+/// Directions of a thorough search for a pair that pays, beside the meta-states' own, and matrices that it holds of each (`solve::grow`).
+const DIRECTIONS: u64 = 60;
+const IMAGES: u64 = 5;
 /// Up to so many states the proof factorises a dense matrix (`proof::Effort`), and holds so many of its size.
 const CHOLESKY_STATES: u64 = 3000;
 const DENSE_MATRICES: u64 = 5;
@@ -136,7 +139,7 @@ impl Work {
         self.data().saturating_add(held).saturating_add(laid_out).saturating_add(fits)
     }
 
-    /// The solve: the relaxation with a look at its dual point, then sweeps with what they remember, then the proof.
+    /// The solve: the relaxation with a look at its dual point, then sweeps with what they remember, searches, the proof.
     fn solving(&self) -> u64 {
         let widest = self.metastates + RELAXED;
         let relaxation = self.thin(2 * widest);
@@ -146,7 +149,8 @@ impl Work {
         let lanczos = self.thin(LANCZOS_STEPS).min(F64 * LANCZOS_ROOM);
         let dense = if self.states <= CHOLESKY_STATES { self.thin(DENSE_MATRICES * self.states) } else { 0 };
         let proof = self.thin(4 * widest + 2 * self.metastates).saturating_add(lanczos).saturating_add(dense);
-        self.data().saturating_add(relaxation).saturating_add(looks.max(sweeps).max(proof))
+        let search = self.thin(IMAGES * (self.metastates + DIRECTIONS) + 2 * self.metastates);
+        self.data().saturating_add(relaxation).saturating_add(looks.max(sweeps).max(search).max(proof))
     }
 
     /// The refit: a fit by likelihood beside the solution with its witness.
