@@ -107,6 +107,12 @@ fn all() -> Vec<Command> {
             "Example:\n  metastate simulate city --trips 200000 --out trips.parquet",
         )
         .with::<CityArgs>(),
+        Command::new(
+            "groups",
+            "A large sparse chain with planted groups of states: its counts as .npz, the group of each state beside them",
+            "Example:\n  metastate simulate groups --states 1000000 --groups 20 --transitions 100 --out groups.npz",
+        )
+        .with::<GroupsArgs>(),
     ];
     vec![
         Command::new("fit", "Find the meta-states, write a result folder", FIT).with::<InputArgs>().with::<FitArgs>().with::<RunArgs>(),
@@ -133,7 +139,11 @@ fn all() -> Vec<Command> {
             .with::<InputArgs>(),
         Command {
             commands: simulate,
-            ..Command::new("simulate", "Chains with a known answer: planted ones, trajectories, a toy city with trips", SIMULATE)
+            ..Command::new(
+                "simulate",
+                "Chains with a known answer: planted ones, trajectories, a toy city with trips, a million states in groups",
+                SIMULATE,
+            )
         },
         Command::new("reproduce", "The paper's tables and figures, each value beside the printed one", REPRODUCE).with::<ReproduceArgs>(),
         Command::new("demo", "The two-minute tour: simulates a city, finds its zones, writes a result folder", DEMO).with::<DemoArgs>(),
@@ -206,7 +216,8 @@ refused. Transitions to states that were not in the fit are left out and counted
 const SIMULATE: &str = "Examples:
   metastate simulate planted --states 1000 --rank 10 --out planted
   metastate simulate trajectory --states 200 --rank 5 --steps 1000000 --out walk.npy
-  metastate simulate city --trips 200000 --out trips.parquet";
+  metastate simulate city --trips 200000 --out trips.parquet
+  metastate simulate groups --states 1000000 --out groups.npz";
 
 const REPRODUCE: &str = "Examples:
   metastate reproduce all --quick --data trips.parquet --out out/quick

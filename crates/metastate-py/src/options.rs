@@ -100,6 +100,7 @@ pub fn simulate(given: &Given) -> Result<Asked<SimulateWhat>> {
     asked(given, |g| match g.command().name {
         "planted" => Ok(SimulateWhat::Planted(g.checked()?)),
         "trajectory" => Ok(SimulateWhat::Trajectory(g.checked()?)),
+        "groups" => Ok(SimulateWhat::Groups(g.checked()?)),
         _ => Ok(SimulateWhat::City(g.checked()?)),
     })
 }

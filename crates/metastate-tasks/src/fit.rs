@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use metastate::aggregate::Partition;
-use metastate::fit::Unfinished;
+use metastate::fit::{Refit, Unfinished};
 use metastate::linalg::Mat;
 use metastate::{Label, Model, fit_from};
+use metastate_ingest::Ingested;
 use metastate_report::page::Extras;
 use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
 use serde_json::{Value, json};
@@ -15,10 +16,11 @@ use crate::args::{FitArgs, Init, InputArgs, ObjectiveKind, Options, RefitKind, R
 use crate::checkpoint::{self, Checkpoint};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
+use crate::memory::{self, Estimate, Work};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
-use crate::{memory, path_checkpoint, place, record, report, settings, times, truth};
+use crate::{path_checkpoint, place, record, report, settings, times, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -47,6 +49,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         folder::tidy(place);
     }
 
+    memory::check_sizes(&job.input, &job.fit)?;
     stopper.doing(Doing::Reading);
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
@@ -64,6 +67,31 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     state.doing = Doing::Done;
     reporter.clear();
     Ok(summary)
+}
+
+/// What the run would take. Nothing is written; sizes come from headers where these tell them, else from what `ingest` reads.
+pub fn estimate(
+    job: &Job,
+    reporter: &mut Reporter,
+    stopper: &Stopper,
+    ingest: impl FnOnce(&mut WatchReading) -> Result<Ingested>,
+) -> Result<Estimate> {
+    check(job)?;
+    let work = |states, pairs, counted| Work { whole_path: job.whole_path, ..Work::new(&job.fit, states, pairs, counted) };
+    let sized = memory::sizes(&job.input)?;
+    if let Some(found) = sized {
+        let counted = !found.probabilities;
+        return Estimate::new(work(found.states, found.pairs, counted), &job.input, "from the headers".to_owned(), 1.0);
+    }
+    stopper.doing(Doing::Reading);
+    let loaded = data::estimate(ingest(&mut WatchReading { reporter, stopper })?, &job.fit)?;
+    stopper.doing(Doing::Working);
+    reporter.clear();
+    let (chain, counted) = (loaded.chain(), loaded.parts().is_some());
+    let rows = loaded.rows;
+    let work = Work { from_rows: true, ..work(chain.states().max(chain.p().cols()) as u64, chain.nonzeros() as u64, counted) };
+    drop(loaded);
+    Estimate::new(work, &job.input, format!("counted in {rows} rows"), 1.0)
 }
 
 /// Refuses what can be refused before any data is read.
@@ -121,6 +149,7 @@ impl FitOutcome {
             partition: &self.model.zones,
             flows: self.model.moves.as_ref().map(|m| &m.flows),
             trips: self.trips.as_ref(),
+            refit: self.model.refit.as_ref().map(Refit::factors),
             witness: &self.model.solution.witness,
             extra: &self.extra,
         }

@@ -75,6 +75,7 @@ pub fn give(place: &Path, command: &ReportArgs) -> Result<()> {
         partition: &partition,
         flows: flows.as_ref(),
         trips: trips.as_ref(),
+        refit: None,
         witness: &loaded.witness,
         extra: &[],
     };

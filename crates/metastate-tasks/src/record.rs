@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, Stated};
-use metastate::kinetics::Kinetics;
+use metastate::kinetics::{Kinetics, Microstates};
+use metastate::linalg::Mat;
 use metastate::solve::path::LambdaPoint;
 use metastate::solve::score::Smoothing;
 use metastate::solve::select::Choice;
 use metastate::solve::{Factors, errors};
-use metastate::{Label, Model, Operator};
+use metastate::{Data, Label, Model, Operator};
 use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};
 use metastate_report::page::{PathPoint, PathStory};
@@ -160,7 +161,7 @@ fn whitened(s: &Stated) -> WhitenedRecord {
     }
 }
 
-/// The files that go with a choice, a second fit and intervals.
+/// The smaller files that go with a choice, a second fit and intervals.
 pub fn files(kinetics: Option<&SavedKinetics>, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = Vec::new();
     if let Some(kinetics) = kinetics {
@@ -172,10 +173,6 @@ pub fn files(kinetics: Option<&SavedKinetics>, model: &Model, labels: &[Label]) 
     }
     if let Some(stated) = &model.stated {
         files.push(("prices.npz", npz_bytes(&[Array::matrix("rows", &stated.rows), Array::matrix("columns", &stated.columns)])?));
-    }
-    if let Some(refit) = &model.refit {
-        let Factors { u, v } = refit.factors();
-        files.push(("refit.npz", npz_bytes(&[Array::matrix("U", u), Array::matrix("V", v)])?));
     }
     if let Some(found) = &model.intervals {
         files.push(("uncertainty.csv", uncertainty_csv(&found.uncertainty, model.factors(), labels).into_bytes()));

@@ -191,6 +191,7 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
         partition: &partition,
         flows: None,
         trips: None,
+        refit: None,
         witness: &loaded.witness,
         extra: &[],
     };

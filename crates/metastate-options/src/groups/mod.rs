@@ -20,5 +20,5 @@ pub use forecast::{ForecastArgs, ModelKind};
 pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY, SqlDialect};
 pub use reproduce::{ReproduceArgs, ReproduceWhat};
 pub use results::{DiffArgs, ReportArgs, VerifyArgs};
-pub use simulate::{CityArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
+pub use simulate::{CityArgs, GroupsArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
 pub use values::{Cell, Clusters, Init, weight_power};

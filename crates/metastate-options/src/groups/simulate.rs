@@ -48,6 +48,22 @@ options! {
     }
 }
 
+options! {
+    /// A large sparse chain with planted groups.
+    GroupsArgs, None, free, {
+        /// Number of states.
+        states: usize = 100_000 => |e| e;
+        /// Number of groups; where a state leads depends on its group alone.
+        groups: usize = 20 => |e| e;
+        /// Transitions out of a state, on average.
+        transitions: usize = 100 => |e| e;
+        /// The file to write; its name ends in .npz. The true group of each state goes to FILE.groups.csv.
+        out: PathBuf = PathBuf::new() => |e| e.required();
+        /// Replace the files if there are some already.
+        force: bool = false => |e| e;
+    }
+}
+
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SimulateWhat {
@@ -57,4 +73,6 @@ pub enum SimulateWhat {
     Trajectory(TrajectoryArgs),
     /// A toy city.
     City(CityArgs),
+    /// Many states in planted groups.
+    Groups(GroupsArgs),
 }

@@ -37,6 +37,13 @@ def fit(
     weights: list[float] | None = None,
     listener: _Listener = None,
 ) -> Fitted: ...
+def estimate(
+    given: tuple[Any, ...],
+    values: dict[str, Any],
+    whole_path: bool,
+    labels: list[Any] | None = None,
+    weights: list[float] | None = None,
+) -> str: ...
 def compare(given: tuple[Any, ...], values: dict[str, Any], labels: list[Any] | None = None, listener: _Listener = None) -> str: ...
 def diff(first: _Path, second: _Path, out: _Path | None = None, force: bool = False) -> str: ...
 def verify(

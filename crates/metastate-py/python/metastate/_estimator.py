@@ -673,13 +673,18 @@ def _is_nested(data: Any) -> bool:
     return any(np.ndim(x) > 0 for x in data)
 
 
-def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str, whole_path: bool) -> tuple[Result, Given]:
-    """Runs a fit and wraps what comes out."""
+def typed_options(options: dict[str, Any], given: Given) -> dict[str, Any]:
+    """The options of a fit with what the data themselves say."""
     # What a table or a deeptime object is needs no word; a list of trajectories must not be taken for anything else.
     kind = options.get("kind") or (given.kind if given.kind != "trajectories" else None)
     typed = {**options, "kind": kind}
     if given.payload[0] == "columns" and kind == "trips" and not any(options.get(n) for n in ("from_column", "from_lon")):
         typed.update(from_column="from", to_column="to")
+    return _options.given(typed)
+
+
+def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str, whole_path: bool) -> tuple[Result, Given]:
+    """Runs a fit and wraps what comes out."""
     with Listener(progress) as listener:
-        live = _core.fit(given.payload, _options.given(typed), whole_path, called, given.labels, given.weights, listener)
+        live = _core.fit(given.payload, typed_options(options, given), whole_path, called, given.labels, given.weights, listener)
     return from_live(live, given.lagtime), given

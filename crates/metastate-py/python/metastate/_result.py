@@ -634,6 +634,8 @@ class Simulated(Frozen):
         ``from_lon``, ``from_lat``, ``to_lon``, ``to_lat`` of a toy city.
     zones : dict of arrays, or None
         ``lon``, ``lat``, ``zone`` and ``activity`` of its cells.
+    groups : array of int, or None
+        The planted group of each state, from 1.
     """
 
     U: Array | None
@@ -644,13 +646,14 @@ class Simulated(Frozen):
     trajectory: NDArray[np.int64] | None
     trips: dict[str, NDArray[Any]] | None
     zones: dict[str, NDArray[Any]] | None
+    groups: NDArray[np.int64] | None
 
     def __init__(self, what: str, **found: Any) -> None:
-        names = ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones")
+        names = ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "groups")
         self._set(_what=what, **{name: found.get(name) for name in names})
 
     def __repr__(self) -> str:
-        there = [n for n in ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones") if getattr(self, n) is not None]
+        there = [n for n in ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "groups") if getattr(self, n) is not None]
         return f"<metastate.Simulated {getattr(self, '_what')}: {', '.join(there)}>"
 
     def counts_matrix(self) -> Any:

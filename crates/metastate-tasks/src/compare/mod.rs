@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::args::{self, CompareArgs, CompareCommand, FitArgs, HardKind, Options};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
+use crate::memory::{self, Estimate, Work};
 use crate::place;
 use crate::progress::Reporter;
 use crate::reference::{self, Reference};
@@ -127,6 +128,32 @@ pub fn run_on(
     state.doing = Doing::Done;
     reporter.clear();
     Ok(compared)
+}
+
+/// What a comparison would take: this package's method fits the data and every training part, and its rivals are quicker.
+pub fn estimate(command: &CompareCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Estimate> {
+    let compare = &command.compare;
+    contenders::methods(&compare.methods)?;
+    let fit = FitArgs {
+        rank: compare.rank,
+        lambda: compare.lambda,
+        lambda_ratio: compare.lambda_ratio,
+        prior: compare.prior,
+        folds: compare.folds,
+        weight_power: compare.weight_power,
+        ..FitArgs::default()
+    };
+    let times = 1.0 + compare.folds as f64;
+    if let Some(found) = memory::sizes(&command.input)? {
+        let work = Work::new(&fit, found.states, found.pairs, true);
+        return Estimate::new(work, &command.input, "from the headers".to_owned(), times);
+    }
+    let mut watch = WatchReading { reporter, stopper };
+    let loaded = data::estimate(data::ingest(&command.input, true, &mut watch)?, &fit)?;
+    reporter.clear();
+    let (chain, rows) = (loaded.chain(), loaded.rows);
+    let work = Work { from_rows: true, ..Work::new(&fit, chain.states() as u64, chain.nonzeros() as u64, true) };
+    Estimate::new(work, &command.input, format!("counted in {rows} rows"), times)
 }
 
 /// Everybody fits and is judged.

@@ -68,6 +68,7 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
         partition: &partition,
         flows: None,
         trips: None,
+        refit: None,
         witness: &subject.result.witness,
         extra: &[],
     };

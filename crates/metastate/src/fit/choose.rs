@@ -113,7 +113,7 @@ pub(super) struct AtRank {
 /// The smallest lambda at which no further meta-state than `rank` pays, or a smaller one where the solver then keeps too few.
 pub(super) fn at_rank(data: &Data, options: &FitOptions, lambda_max: f64, rank: usize, observer: &mut dyn FitObserver) -> Result<AtRank> {
     let chain = data.chain();
-    let near = SpectralFits::new(data.transitions()?.0, options.seed)?.near(rank)?;
+    let near = SpectralFits::of_observed(data.observed()?.0, options.seed).near(rank)?;
     go_on(observer)?;
     let (mut lambda, start) = match near.rank() {
         1 => (lambda_max, near.clone()),

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::kinetics::Uncertain;
 use crate::linalg::Csr;
 use crate::solve::bootstrap::Resample;
+use crate::solve::refit::Observed;
 
 /// Blocks that trajectories are cut into: divisible by the usual numbers of folds.
 const BLOCKS: usize = 60;
@@ -108,6 +109,12 @@ impl Data {
             indptr.push(indices.len());
         }
         Ok((Csr::from_parts(m, n, indptr, indices, values)?, TRANSITIONS_A_STATE))
+    }
+
+    /// The same as the likelihood sees it; counts are shared with P.
+    pub(crate) fn observed(&self) -> Result<(Observed, f64)> {
+        let (counts, unit) = self.transitions()?;
+        Ok((Observed::of(self.chain.p(), counts)?, unit))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::chain::empirical::transition_matrix_both_ways;
 use crate::error::{Error, Result};
-use crate::linalg::{Csr, SparseOperator};
+use crate::linalg::{Csr, Operator, SparseOperator};
 
 /// Transition counts `n_ij`, stored twice so that both blocks of a pass stream.
 #[derive(Debug, Clone)]
@@ -22,9 +22,25 @@ impl Observed {
         if !(total > 0.0 && total.is_finite()) {
             return Err(Error::Empty { what: "the list of transitions" });
         }
-        let share = counts.row_sums().into_iter().map(|n| n / total).collect();
-        let marginal = marginal_law(&counts);
-        Ok(Observed { by_column: counts.transposed(), by_row: counts, share, marginal, total })
+        let by_column = counts.transposed();
+        Ok(Observed::both_ways(counts, by_column, total))
+    }
+
+    /// Of the counts that P was made of, where it was: shared with it, so that they cost nothing more.
+    pub(crate) fn of(p: &dyn Operator, counts: Csr) -> Result<Self> {
+        match p.counted() {
+            Some((by_row, by_column)) if by_row.shares_with(&counts) => {
+                let total = counts.values().iter().sum();
+                Ok(Observed::both_ways(counts, by_column.clone(), total))
+            }
+            _ => Observed::new(counts),
+        }
+    }
+
+    fn both_ways(by_row: Csr, by_column: Csr, total: f64) -> Self {
+        let share = by_row.row_sums().into_iter().map(|n| n / total).collect();
+        let marginal = marginal_law(&by_row);
+        Observed { by_row, by_column, share, marginal, total }
     }
 
     /// P of the counts; a row that was never left is uniform.
