@@ -8,6 +8,7 @@ use metastate::aggregate::latent::LatentChain;
 use crate::chart::{Axis, Chart};
 use crate::colours;
 use crate::map::{MapLook, zone_map};
+use crate::multiples;
 use crate::page::{Extras, Heat};
 use crate::result::FitResult;
 use crate::sheet::escaped;
@@ -33,6 +34,7 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
     add("path", path(extras));
     add("convergence", convergence(extras));
     add("timescales", timescales(result, lag, extras));
+    add("slices", result.slices.as_ref().and_then(|sliced| multiples::slices(result, sliced)));
     add("matrices", extras.heat.as_ref().map(matrices));
     if let Some((places, ground)) = result.coordinates.zip(extras.ground(result.coordinates)) {
         let alike = result.zones_are_metastates();

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use metastate::Label;
 use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::{Mat, largest_entry, thin};
 use metastate::proof::Witness;
 use metastate::solve::Factors;
+use metastate::{Label, Slices};
 
 use crate::error::{Result, damaged, writing};
 use crate::folder::{Draft, write_file};
@@ -51,8 +51,19 @@ pub struct FitResult<'a> {
     pub trips: Option<&'a Mat>,
     /// The dual point behind the bound.
     pub witness: &'a Witness,
+    /// The shown V with its slices told apart, where there are some; `model` is then their sum.
+    pub slices: Option<SlicedV<'a>>,
     /// Further files, by name.
     pub extra: &'a [(&'static str, Vec<u8>)],
+}
+
+/// V, and which of its rows is which slice and which state.
+#[derive(Debug, Clone, Copy)]
+pub struct SlicedV<'a> {
+    /// The rows.
+    pub slices: &'a Slices,
+    /// The profiles.
+    pub v: &'a Mat,
 }
 
 impl FitResult<'_> {

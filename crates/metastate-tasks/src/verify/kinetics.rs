@@ -28,7 +28,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
         return checks.table("kinetics", Some("no record, or no kinetics.npz".to_owned()));
     };
     checks.table("kinetics", wrong(subject, told, &saved).err());
-    let chain = subject.data.chain();
+    let chain = subject.chain();
     let plainly = Classes::of(chain.p()).connected() && !subject.fit.reversible;
     let name = "kinetics: the chain of the data";
     let (gram, through) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), told.steps.min(MOST_STEPS));
@@ -51,7 +51,7 @@ fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Res
     let s = subject.u().cols();
     demand(saved.chain.rows() == s, "chain: not one row a meta-state")?;
     demand(saved.draws.len() == if subject.data.parts().is_some() { subject.draws() } else { 0 }, "draws: not as many as asked for")?;
-    let chain = subject.data.chain();
+    let chain = subject.chain();
     let (gram, _) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), 0);
     let alike = least_correlation(&gram) <= INDEPENDENT || !Classes::of(chain.p()).connected();
     demand(told.told_apart || alike, "told_apart: the memberships can be told apart")?;
@@ -69,7 +69,7 @@ fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Res
     };
     let all_same = |list: &[Option<f64>]| list.len() == times.len() && list.iter().zip(&times).all(|(a, b)| same(a, b));
     demand(all_same(&told.timescales), "timescales: not those of kinetics.npz")?;
-    let classes = Classes::of(subject.data.chain().p());
+    let classes = Classes::of(subject.chain().p());
     let sizes: Vec<usize> = classes.closed_by_size().iter().map(|&c| classes.sizes[c as usize]).collect();
     demand(told.closed_classes == sizes, "closed_classes: the data have others")?;
     demand(told.transient_states == classes.transient_states(), "transient_states: the data have others")?;
