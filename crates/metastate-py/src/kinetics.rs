@@ -231,7 +231,7 @@ pub fn state_flux<'py>(py: Python<'py>, fitted: &Fitted, from: Vec<bool>, to: Ve
     let flux = watched::run(py, None, None, move |_, _| {
         let u = solved.model.memberships();
         let part: Vec<usize> = u.largest_entries().collect();
-        Ok(Microstates::new(solved.loaded.chain().p(), u)?.flux(&from, &to, &part, u.cols())?)
+        Ok(Microstates::new(solved.loaded.shown_chain().p(), u)?.flux(&from, &to, &part, u.cols())?)
     })?;
     flux_dict(py, &flux, &[], &[], 0.0)
 }
@@ -240,7 +240,7 @@ impl Fitted {
     fn ask<'py>(&self, py: Python<'py>, question: Asked) -> PyResult<Bound<'py, PyAny>> {
         let solved = std::sync::Arc::clone(&self.solved);
         let found: Mat = watched::run(py, None, None, move |_, _| {
-            let (chain, u) = (solved.loaded.chain(), solved.model.memberships());
+            let (chain, u) = (solved.loaded.shown_chain(), solved.model.memberships());
             let column = |x: Vec<f64>| Mat::from_fn(x.len(), 1, |i, _| x[i]);
             // Only the mean over a set asks for the stationary law.
             let micro = match &question {

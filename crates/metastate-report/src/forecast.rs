@@ -53,6 +53,9 @@ pub struct Forecast {
     /// How the first step was blended with the counts, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blend: Option<BlendRecord>,
+    /// What goes on in one slice, where one was asked for; the forecasts then speak of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<SliceForecast>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hitting: Vec<HittingRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -61,6 +64,19 @@ pub struct Forecast {
     /// The law of every state, for `stationary.csv`.
     #[serde(skip)]
     pub stationary: Vec<LawRow>,
+}
+
+/// Flows between meta-states in one slice.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)]
+pub struct SliceForecast {
+    pub slice: String,
+    /// Share of all transitions that fall into it.
+    pub share: f64,
+    /// From the meta-state of a row to that of a column, as shares of all transitions of all slices.
+    pub flows: Vec<Vec<f64>>,
+    /// The same with each row a law; a row of zeros where nothing leaves then.
+    pub chain: Vec<Vec<f64>>,
 }
 
 /// Each state's counts shrunk towards the model, and what that is worth: mean log-likelihoods a held-out transition.

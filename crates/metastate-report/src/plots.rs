@@ -9,6 +9,7 @@ use crate::chart::{Axis, Chart};
 use crate::colours;
 use crate::kinetic_plots;
 use crate::map::{MapLook, zone_map};
+use crate::multiples;
 use crate::page::{Extras, Heat};
 use crate::result::FitResult;
 use crate::sheet::escaped;
@@ -39,6 +40,7 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
         add("chapman-kolmogorov", kinetic_plots::check(story));
         add("flux", kinetic_plots::flux(story));
     }
+    add("slices", result.slices.as_ref().and_then(|sliced| multiples::slices(result, sliced)));
     add("matrices", extras.heat.as_ref().map(matrices));
     if let Some((places, ground)) = result.coordinates.zip(extras.ground(result.coordinates)) {
         let alike = result.zones_are_metastates();

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use metastate::Label;
 use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::{Mat, largest_entry, thin};
 use metastate::proof::Witness;
 use metastate::solve::Factors;
+use metastate::{Label, Slices};
 
 use crate::error::{Result, damaged};
 use crate::folder::{Draft, write_file};
@@ -55,8 +55,19 @@ pub struct FitResult<'a> {
     pub refit: Option<&'a Factors>,
     /// The dual point behind the bound.
     pub witness: &'a Witness,
+    /// The shown V with its slices told apart, where there are some; `model` is then their sum.
+    pub slices: Option<SlicedV<'a>>,
     /// Further files, by name.
     pub extra: &'a [(&'static str, Vec<u8>)],
+}
+
+/// V, and which of its rows is which slice and which state.
+#[derive(Debug, Clone, Copy)]
+pub struct SlicedV<'a> {
+    /// The rows.
+    pub slices: &'a Slices,
+    /// The profiles.
+    pub v: &'a Mat,
 }
 
 impl FitResult<'_> {

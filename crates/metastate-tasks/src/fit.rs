@@ -9,7 +9,7 @@ use metastate::linalg::Mat;
 use metastate::{Label, Model, fit_from};
 use metastate_ingest::Ingested;
 use metastate_report::page::Extras;
-use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
+use metastate_report::{ChangeRecord, Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, SlicedV, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, Init, InputArgs, ObjectiveKind, Options, RefitKind, RunArgs};
@@ -145,12 +145,13 @@ impl FitOutcome {
             zone_names: &self.zone_names,
             zones_have_names: self.loaded.zones_have_names(),
             factors: &self.model.solution.factors,
-            model: self.model.factors(),
+            model: self.model.going_on(),
             partition: &self.model.zones,
             flows: self.model.moves.as_ref().map(|m| &m.flows),
             trips: self.trips.as_ref(),
             refit: self.model.refit.as_ref().map(Refit::factors),
             witness: &self.model.solution.witness,
+            slices: self.model.slices.as_ref().map(|s| SlicedV { slices: &s.slices, v: &self.model.factors().v }),
             extra: &self.extra,
         }
     }
@@ -158,7 +159,7 @@ impl FitOutcome {
     /// What the page shows beyond the tables.
     pub fn extras(&self) -> Result<Extras> {
         let path = self.model.chosen.as_ref().map(record::path_story);
-        let extras = report::extras(self.loaded.chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
+        let extras = report::extras(self.loaded.shown_chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
         let lag = self.summary.lag();
         let Some(moves) = &self.model.moves else { return Ok(extras) };
         let timescale_intervals = record::timescales(&moves.kinetics, lag);
@@ -181,9 +182,10 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     }
     memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())?;
     reporter.say(&loaded.read_as);
-    let states = match chain.goes_on() {
-        true => format!("{} states", chain.states()),
-        false => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
+    let states = match (chain.goes_on(), loaded.data.slices()) {
+        (true, _) => format!("{} states", chain.states()),
+        (false, Some(slices)) => format!("{} states, {} slices", chain.states(), slices.len()),
+        (false, None) => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
     };
     reporter.say(format!("{states}, {} transitions, {} pairs", chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
@@ -225,8 +227,8 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let destinations = (!loaded.chain().goes_on()).then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
-    let uncertain = loaded.data.parts().and_then(|p| p.uncertain(job.fit.bootstrap > 0, job.fit.reversible, job.seed));
+    let destinations = loaded.data.going_on().is_none().then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
+    let uncertain = loaded.data.uncertain(job.fit.bootstrap > 0, job.fit.reversible, job.seed);
     let kinetics = model.moves.as_ref().map(|_| times::file(&loaded.data, &model, uncertain.as_ref())).transpose()?;
     let mut extra = record::files(kinetics.as_ref(), &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     if let Some(labels) = &destinations {
@@ -236,8 +238,12 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
         extra.push((metastate_report::DESTINATIONS_FILE, table.into_bytes()));
     }
     let mut summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
+    if let Some(sliced) = &model.slices {
+        let files = record::slice_files(sliced, summary.slices.as_ref(), &loaded.data, &model, &labels);
+        extra.extend(files.map_err(|e| CliError::write(&job.run.out, e))?);
+    }
     all_numbers(&summary, &extra)?;
-    let trips = model.moves.as_ref().and_then(|_| loaded.chain().counts()).map(|counts| between_zones(counts, &model.zones));
+    let trips = model.moves.as_ref().and_then(|_| loaded.shown_chain().counts()).map(|counts| between_zones(counts, &model.zones));
     let (given, hints) = loaded.zone_names.as_ref().map(|names| names.of(&model.zones, &texts(&labels))).unwrap_or_default();
     summary.hints.extend(hints);
     let mut outcome = FitOutcome { summary, model, extra, kinetics, labels, zone_names: given, trips, destinations, trace, loaded };
@@ -380,6 +386,18 @@ fn kinetics_in_words(k: &KineticsRecord) -> String {
     }
 }
 
+/// Which zones change over the slices, those that change most first.
+fn change_in_words(change: &ChangeRecord) -> String {
+    let mut order: Vec<usize> = (0..change.zones.len()).collect();
+    order.sort_by(|&a, &b| change.zones[b].gain.total_cmp(&change.zones[a].gain));
+    let one = |&z: &usize| format!("zone {} by {:.3} nats a transition (p = {:.3})", z + 1, change.zones[z].gain, change.zones[z].p_value);
+    let most = order.iter().take(3).map(one).collect::<Vec<_>>().join(", ");
+    format!(
+        "over the slices, where trips lead changes by {:.3} nats a held-out transition (p = {:.3}, {} deals); most: {most}\n",
+        change.whole.gain, change.whole.p_value, change.permutations
+    )
+}
+
 /// What a person wants to know, in a few lines.
 pub fn describe(s: &Summary, out: &Path) -> String {
     let rank = s.refit.as_ref().map_or(s.rank, |r| r.rank());
@@ -394,9 +412,10 @@ pub fn describe(s: &Summary, out: &Path) -> String {
             format!("penalised solution beside it: {} {}, ", s.rank, if s.rank == 1 { "meta-state" } else { "meta-states" }),
         ),
     };
-    let between = match s.destinations {
-        None => format!("behind {} states", s.states),
-        Some(n) => format!("between {} origins and {n} destinations", s.states),
+    let between = match (s.destinations, &s.slices) {
+        (Some(n), _) => format!("between {} origins and {n} destinations", s.states),
+        (None, Some(slices)) => format!("behind {} states, the same in all {} slices", s.states, slices.labels.len()),
+        (None, None) => format!("behind {} states", s.states),
     };
     let mut text = format!(
         "{rank} {word} {between} ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
@@ -420,6 +439,9 @@ pub fn describe(s: &Summary, out: &Path) -> String {
     }
     if let (Some(re), Some(se)) = (s.errors.rel_re, s.errors.rel_se) {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
+    }
+    if let Some(change) = s.slices.as_ref().and_then(|s| s.change.as_ref()) {
+        text += &change_in_words(change);
     }
     if let Some(k) = &s.kinetics {
         text += &kinetics_in_words(k);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, Stated};
+use metastate::aggregate::ZoneChange;
+use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, SlicedModel, Stated};
 use metastate::kinetics::{Kinetics, Microstates};
 use metastate::linalg::Mat;
 use metastate::solve::path::LambdaPoint;
@@ -14,8 +15,10 @@ use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};
 use metastate_report::page::{PathPoint, PathStory};
 use metastate_report::{
-    ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, LeastSquaresRecord, LedgerRecord, LikelihoodRecord, RefitRecord, SCHEMA,
-    SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,
+    CHANGES_FILE, ChangeRecord, ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, LeastSquaresRecord, LedgerRecord,
+    LikelihoodRecord, PROFILES_FILE, RefitRecord, SCHEMA, SLICE_ROWS_FILE, SLICES_FILE, SavedKinetics, SlicesRecord, Summary, TriedStart,
+    UncertaintyRecord, ZoneChangeRecord, changes_csv, kinetics_npz, path_csv, profiles_parquet, ranks_csv, slice_rows_npz, slices_csv,
+    uncertainty_csv,
 };
 use serde_json::json;
 
@@ -39,7 +42,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: solution.status.into(),
         states: chain.states(),
-        destinations: (!chain.goes_on()).then(|| chain.p().cols()),
+        destinations: loaded.data.going_on().is_none().then(|| chain.p().cols()),
         transitions: chain.transitions(),
         nonzeros: chain.nonzeros(),
         lambda: solution.lambda,
@@ -73,8 +76,54 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         whitened: model.stated.as_ref().map(whitened),
         uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, model.moves.as_ref().map(|m| &m.kinetics), lag(job))),
         kinetics: model.moves.as_ref().map(|m| times::record(model, &m.kinetics, chain.xi(), lag(job))),
+        slices: model.slices.as_ref().map(|s| slices(job, s)),
         files: BTreeMap::new(),
     }
+}
+
+/// How the flows of slices are known.
+const FLOWS: &str = "estimated: shares of all transitions, as the shown model has them";
+/// What is told of change.
+const CHANGE: &str = "measured on held-out transitions: the logarithm of the likelihood with shares of its own for each slice over that with one for all, from zone to zone; the p-value by dealing \
+    the slices anew among the transitions of each state, with the zones as they are";
+
+/// What was asked of the slices, and which zones change.
+fn slices(job: &Job, found: &SlicedModel) -> SlicesRecord {
+    let zone = |c: &ZoneChange| ZoneChangeRecord { transitions: c.transitions, log_ratio: c.log_ratio, gain: c.gain(), p_value: c.p_value };
+    SlicesRecord {
+        expression: job.input.slice.clone().unwrap_or_default(),
+        labels: found.slices.labels().labels().map(|l| l.to_string()).collect(),
+        rows: found.slices.columns().len(),
+        flows_are: FLOWS.to_owned(),
+        change: found.change.as_ref().map(|c| ChangeRecord {
+            folds: c.folds,
+            permutations: c.permutations,
+            change_is: CHANGE.to_owned(),
+            whole: zone(&c.whole),
+            zones: c.zones.iter().map(zone).collect(),
+        }),
+    }
+}
+
+/// The files of the slices.
+pub fn slice_files(
+    found: &SlicedModel,
+    record: Option<&SlicesRecord>,
+    data: &Data,
+    model: &Model,
+    labels: &[Label],
+) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let arrivals = data.chain().counts().map(metastate::Csr::column_sums).unwrap_or_default();
+    let profiles = profiles_parquet(&found.slices, labels, &model.factors().v, &arrivals).map_err(std::io::Error::other)?;
+    let mut files = vec![
+        (SLICES_FILE, slices_csv(&found.slices, &found.flows).into_bytes()),
+        (PROFILES_FILE, profiles),
+        (SLICE_ROWS_FILE, slice_rows_npz(&found.slices)?),
+    ];
+    if let Some(change) = record.and_then(|r| r.change.as_ref()) {
+        files.push((CHANGES_FILE, changes_csv(&change.zones).into_bytes()));
+    }
+    Ok(files)
 }
 
 /// How rank, prior and lambda were chosen.

@@ -103,7 +103,7 @@ const MOST_WORK_WITH_PASSAGE: usize = 50_000_000;
 
 /// `kinetics.npz`.
 pub fn file(data: &Data, model: &Model, uncertain: Option<&Uncertain>) -> metastate::Result<SavedKinetics> {
-    let (k, chain) = (&model.moves()?.kinetics, data.chain());
+    let (k, chain) = (&model.moves()?.kinetics, data.going_on().unwrap_or(data.chain()));
     let s = k.rank();
     let quick = |times: usize| chain.nonzeros().saturating_mul(times) <= MOST_WORK_WITH_PASSAGE;
     let (mut passage_states, mut part_passage) = (Mat::from_fn(s, s, |_, _| f64::NAN), Vec::new());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use metastate_report::{Forecast, TimescaleRow};
+use metastate_report::{Forecast, SliceForecast, TimescaleRow};
 
 use super::meanings;
 
@@ -30,6 +30,7 @@ pub fn describe(f: &Forecast, out: Option<&Path>) -> String {
     if !f.fates.is_empty() {
         parts.push(fates(f));
     }
+    parts.extend(f.slice.as_ref().filter(|_| f.rank <= SQUARE).map(slice));
     parts.push(predictions(f));
     if !f.hitting.is_empty() {
         parts.push(hitting(f));
@@ -66,6 +67,24 @@ fn short(x: f64) -> String {
         x if x.abs() >= 100.0 => format!("{x:.0}"),
         x => format!("{x:.3}"),
     }
+}
+
+/// Where the meta-states lead in one slice.
+fn slice(s: &SliceForecast) -> String {
+    let count = s.chain.len();
+    let header = std::iter::once("from".to_owned()).chain((1..=count).map(|k| format!("to {k}"))).chain(["share".to_owned()]).collect();
+    let all: f64 = s.share;
+    let row = |j: usize| {
+        let leaves: f64 = s.flows[j].iter().sum();
+        let laws = s.chain[j].iter().map(|p| format!("{p:.3}"));
+        std::iter::once((j + 1).to_string()).chain(laws).chain([format!("{:.3}", if all > 0.0 { leaves / all } else { 0.0 })]).collect()
+    };
+    let title = format!(
+        "slice {}, {:.2} % of all transitions: where the meta-states lead, and their share of its departures",
+        s.slice,
+        100.0 * s.share
+    );
+    table(&title, header, (0..count).map(row).collect())
 }
 
 fn metastates(f: &Forecast) -> String {

@@ -44,6 +44,9 @@ options! {
         bbox: Option<String> = None => |e| e.value("W,S,E,N").hyphens();
         /// Name of the column that says how much a row counts. Without it, every row counts once.
         weight: Option<String> = None => |e| e.value("COL");
+        /// Tell trips apart by a further column: one set of meta-states for all slices, and for each slice where they lead. A column as it is, or hour(COL), weekday(COL) (1 is Monday), month(COL)
+        /// or date(COL) of dates and times, as clocks in the column's own zone show them. For fit, path and compare.
+        slice: Option<String> = None => |e| e.value("EXPR");
         /// Keep only rows for which this condition holds, written as after WHERE in SQL: "service = 'yellow' AND fare > 0".
         #[serde(rename = "where")]
         where_: Option<String> = None => |e| e.value("CONDITION");

@@ -99,6 +99,9 @@ class StateAggregation:
         How a file of text is a table: without a line of names, the sign between its columns, and their names.
     from_column, to_column, from_lon, from_lat, to_lon, to_lat, weight, where, id, time, state
         Columns of tables, and a condition on their rows as in SQL.
+    slice : str, optional
+        Tells trips apart by a further column: ``"COL"``, ``"hour(COL)"``, ``"weekday(COL)"``, ``"month(COL)"`` or ``"date(COL)"``. One set of meta-states for all slices; the
+        result's ``flows(slice)`` and ``profiles_in(slice)`` say where they lead in each.
     cell, bbox, min_share, max_self_share, lag, count, memory_limit
         How the data are counted. Cells are squares by their side in degrees, or hexagons by their resolution, such as "h3:8".
     seed : int
@@ -198,6 +201,7 @@ class StateAggregation:
         cell: float | str = 0.001,
         bbox: str | tuple[float, float, float, float] | None = None,
         weight: str | None = None,
+        slice: str | None = None,
         where: str | None = None,
         min_share: float = 0.0,
         max_self_share: float | None = None,
@@ -260,6 +264,7 @@ class StateAggregation:
         self.cell = cell
         self.bbox = bbox
         self.weight = weight
+        self.slice = slice
         self.where = where
         self.min_share = min_share
         self.max_self_share = max_self_share

@@ -82,6 +82,9 @@ class Result(Frozen):
         The labels of the states, in the order of all arrays.
     destinations : tuple, optional
         Labels of the rows of `profiles` where origins and destinations are two sets; then there is no latent chain.
+    slices : tuple, optional
+        Labels of the slices, where trips were told apart by ``slice``. `profiles`, `latent_chain` and all times then speak of all slices together; `flows` and
+        `profiles_in` of each of them.
     latent_chain : array, meta-states x meta-states, optional
         ``profiles.T @ memberships``: a small Markov chain. A prior or a penalty makes it forget too fast; see `kinetic_chain`.
     kinetic_chain : array, meta-states x meta-states
@@ -119,6 +122,7 @@ class Result(Frozen):
     weights: Array
     states: tuple[int | str, ...]
     destinations: tuple[int | str, ...] | None
+    slices: tuple[int | str, ...] | None
     latent_chain: Array | None
     factors: tuple[Array, Array]
     refit: tuple[Array, Array] | None
@@ -134,6 +138,7 @@ class Result(Frozen):
     _part_passage: Array | None
     _part_timescales: Array | None
     _arrivals: Array
+    _rows: tuple[Array, NDArray[np.int64], NDArray[np.int64]] | None
     _live: _core.Fitted | None
     _files: dict[str, bytes] | Path | None
 
@@ -148,6 +153,12 @@ class Result(Frozen):
         factors = (arrays["U"], arrays["V"])
         refit = (arrays["refit_U"], arrays["refit_V"]) if "refit_U" in arrays else None
         u, v = refit or factors
+        rows = None
+        if "slices" in arrays:
+            rows = (v, arrays["slice_of_row"], arrays["state_of_row"])
+            whole = np.zeros((len(arrays["xi"]), v.shape[1]))
+            np.add.at(whole, rows[2], v)
+            v = whole
         places = np.column_stack([arrays["lon"], arrays["lat"]]) if "lon" in arrays else None
         errors = summary["errors"]
         shown = "the penalised solution" if refit is None else f"refit by {summary['refit']['kind'].replace('least-squares', 'least squares')}"
@@ -175,6 +186,7 @@ class Result(Frozen):
             kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _passage_states=arrays.get("passage_states"),
             _part_chains=arrays.get("part_chains"), _part_passage=arrays.get("part_passage"), _part_timescales=arrays.get("part_timescales"),
             destinations=tuple(arrays["destinations"]) if "destinations" in arrays else None,
+            slices=tuple(arrays["slices"]) if "slices" in arrays else None, _rows=rows,
             latent_chain=None if "destinations" in arrays else v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
             summary=FrozenDict(summary), coordinates=places, cell=arrays.get("cell"),
             lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
@@ -194,6 +206,26 @@ class Result(Frozen):
     def lam(self) -> float:
         """lambda, as given or chosen: how much each further meta-state costs in the objective."""
         return float(self.summary["lambda"])
+
+    def _slice(self, label: int | str) -> int:
+        if self.slices is None:
+            raise refuse("this result has no slices", "fit with slice=, such as slice='hour(pickup)'")
+        if label not in self.slices:
+            raise refuse(f"there is no slice {label!r}", "the slices are " + ", ".join(map(str, self.slices[:40])))
+        return self.slices.index(label)
+
+    def profiles_in(self, slice: int | str) -> Array:
+        """Where each meta-state leads in a slice, states x meta-states: shares of all its transitions of all slices, so that a column sums to how many of them fall into this one."""
+        h = self._slice(slice)
+        assert self._rows is not None
+        v, slices, states = self._rows
+        out = np.zeros((len(self.states), v.shape[1]))
+        out[states[slices == h]] = v[slices == h]
+        return out
+
+    def flows(self, slice: int | str) -> Array:
+        """From the meta-state of a row to that of a column in a slice, as shares of all transitions of all slices: ``slices.csv``."""
+        return (self.weights @ self.memberships)[:, None] * (self.profiles_in(slice).T @ self.memberships)
 
     @property
     def path(self) -> dict[str, list[Any]] | None:

@@ -58,6 +58,7 @@ class Options(TypedDict, total=False):
     cell: float | str
     bbox: str | tuple[float, float, float, float] | None
     weight: str | None
+    slice: str | None
     where: str | None
     min_share: float
     max_self_share: float | None

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::extras::{Extras, PathStory, StoryMode};
 use super::heat::Heat;
+use super::slices;
 use crate::colours;
 use crate::ground::{Ground, Outline};
 use crate::map::{dot_radius, scale};
@@ -191,6 +192,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
             "name": r.name, "hard": words(&r.zones), "k": r.zones.iter().max().map_or(0, |m| m + 1),
         })),
         "path": extras.path.as_ref().map(path),
+        "slices": result.slices.as_ref().and_then(|sliced| slices::collect(result, sliced)),
     })
 }
 

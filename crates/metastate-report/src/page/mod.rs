@@ -7,6 +7,7 @@ mod comparison;
 mod data;
 mod extras;
 mod heat;
+mod slices;
 mod standing;
 
 pub use comparison::comparison;

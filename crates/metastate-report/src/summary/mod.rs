@@ -5,6 +5,7 @@ mod choice;
 mod kinetics;
 mod refit;
 mod settings;
+mod slices;
 mod uncertainty;
 mod whitened;
 mod words;
@@ -22,6 +23,7 @@ pub use choice::{ChoiceFrame, ChoiceRecord, ChosenScore, EmpiricalRecord, PriorR
 pub use kinetics::KineticsRecord;
 pub use refit::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, TriedStart};
 pub use settings::SettingsRecord;
+pub use slices::{ChangeRecord, SlicesRecord, ZoneChangeRecord};
 pub use uncertainty::{Ends, UncertaintyRecord};
 pub use whitened::WhitenedRecord;
 pub use words::{BoundProof, StatusWord};
@@ -119,6 +121,9 @@ pub struct Summary {
     /// Times of the meta-states, and how the states hang together.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kinetics: Option<KineticsRecord>,
+    /// The slices, where trips were told apart by one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub slices: Option<SlicesRecord>,
     /// SHA-256 of the other files of the folder.
     pub files: BTreeMap<String, String>,
 }
@@ -159,6 +164,7 @@ impl Mismatch {
             wrong::<Option<WhitenedRecord>>(&value, "whitened"),
             wrong::<Option<UncertaintyRecord>>(&value, "uncertainty"),
             wrong::<Option<KineticsRecord>>(&value, "kinetics"),
+            wrong::<Option<SlicesRecord>>(&value, "slices"),
         ];
         let first = fields.into_iter().flatten().next();
         Ok(Some(first.unwrap_or(Mismatch { field: "summary.json".to_owned(), what: whole.to_string() })))

@@ -1,6 +1,7 @@
 //! `metastate compare`: this method and its rivals, scored on the same held-out transitions. It says when we lose.
 
 mod contenders;
+mod slices;
 mod table;
 
 use std::time::Instant;
@@ -101,6 +102,9 @@ pub fn run_on(
     let compare = &command.compare;
     contenders::methods(&compare.methods)?;
     compare.check()?;
+    if command.input.slice.is_some() {
+        slices::check(compare)?;
+    }
     let beside = compare.places.iter().chain(&compare.reference_from).chain(&compare.groups_from).chain(&compare.with).cloned();
     place::keep(&compare.out, place::inputs(&command.input).into_iter().chain(beside))?;
     let _claim = Claim::folder(&compare.out, compare.force)?;
@@ -114,6 +118,15 @@ pub fn run_on(
     };
     let fit = FitArgs { weight_power: compare.weight_power, ..FitArgs::with_ratio(1.0) };
     let loaded = data::estimate(ingested, &fit)?;
+    if command.input.slice.is_some() {
+        stopper.doing(Doing::Working);
+        let compared = slices::contest(compare, &loaded, seed, reporter, stopper)?;
+        let mut state = stopper.lock();
+        table::write(&compared, &[], compare)?;
+        state.doing = Doing::Done;
+        reporter.clear();
+        return Ok(compared);
+    }
     let judge = Judge::new(command, &loaded, &mut watch)?;
     let states = States { chain: loaded.chain(), names: &judge.names, cells: judge.cells };
     let entrants = entrants(command, &states, &loaded.inputs, seed, &mut watch)?;

@@ -3,6 +3,7 @@
 mod blend;
 mod check;
 mod hitting;
+mod slice;
 mod start;
 
 use std::path::{Path, PathBuf};
@@ -101,8 +102,12 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
     if loaded.destinations.is_some() {
         return Err(metastate::Error::DoesNotGoOn.into());
     }
+    slice::check(command, &loaded)?;
     let (input, fit) = recorded_options(&command.result, &loaded)?;
-    let chosen = factors(command, &loaded)?;
+    let (name, told_apart) = factors(command, &loaded)?;
+    // From step to step the chain knows no slices.
+    let whole = loaded.slices.as_ref().map(|s| s.whole_model(told_apart));
+    let chosen = (name, whole.as_ref().unwrap_or(told_apart));
     // Who names a model wants that model as it is; otherwise times come from the data.
     let saved = if command.model.is_none() { load_kinetics(&command.result).map_err(|e| CliError::from(e).blame_input())? } else { None };
     // A chain of another rank belongs to other factors.
@@ -126,6 +131,12 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
         forecast.forecasts =
             command.steps.iter().map(|&n| prediction_from(command, &model, &found, &start.law, n)).collect::<Result<_>>()?;
         forecast.blend = Some(found.record);
+    }
+    if let Some(label) = &command.slice
+        && let Some((record, law)) = slice::look(label, &loaded, told_apart, &start.law)?
+    {
+        forecast.forecasts = vec![told(command, &model, law, 1)];
+        forecast.slice = Some(record);
     }
     if let Some(files) = &command.check {
         check::against_counts(command, files, input, &loaded.summary, &model, &mut forecast, reporter, stopper)?;
@@ -260,6 +271,7 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
         start: start.words.clone(),
         forecasts: command.steps.iter().map(|&n| prediction(command, model, &start.law, n)).collect::<Result<_>>()?,
         blend: None,
+        slice: None,
         hitting: Vec::new(),
         check: Vec::new(),
         hints: Vec::new(),

@@ -29,7 +29,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
         return checks.table("kinetics", Some("no record, or no kinetics.npz".to_owned()));
     };
     checks.table("kinetics", wrong(subject, told, &saved).err());
-    let chain = subject.data.chain();
+    let chain = subject.chain();
     let plainly = Classes::of(chain.p()).connected() && !subject.fit.reversible;
     let name = "kinetics: the chain of the data";
     let (gram, through) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), told.steps.min(MOST_STEPS));
@@ -51,10 +51,10 @@ fn demand(it_is: bool, what: &str) -> Result<(), String> {
 fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Result<(), String> {
     let s = subject.u().cols();
     demand(saved.chain.rows() == s, "chain: not one row a meta-state")?;
-    let parts = subject.data.parts().and_then(|p| p.uncertain(subject.draws() > 0, subject.fit.reversible, subject.result.summary.seed));
+    let parts = subject.data.uncertain(subject.draws() > 0, subject.fit.reversible, subject.result.summary.seed);
     demand(saved.part_chains.len() == parts.map_or(0, |p| p.parts()), "part_chains: the data have another number of parts")?;
     wrong_intervals(told, saved)?;
-    let chain = subject.data.chain();
+    let chain = subject.chain();
     let (gram, _) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), 0);
     let alike = least_correlation(&gram) <= INDEPENDENT || !Classes::of(chain.p()).connected();
     demand(told.told_apart || alike, "told_apart: the memberships can be told apart")?;
@@ -72,7 +72,7 @@ fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Res
     };
     let all_same = |list: &[Option<f64>]| list.len() == times.len() && list.iter().zip(&times).all(|(a, b)| same(a, b));
     demand(all_same(&told.timescales), "timescales: not those of kinetics.npz")?;
-    let classes = Classes::of(subject.data.chain().p());
+    let classes = Classes::of(subject.chain().p());
     let sizes: Vec<usize> = classes.closed_by_size().iter().map(|&c| classes.sizes[c as usize]).collect();
     demand(told.closed_classes == sizes, "closed_classes: the data have others")?;
     demand(told.transient_states == classes.transient_states(), "transient_states: the data have others")?;

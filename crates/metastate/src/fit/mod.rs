@@ -6,6 +6,7 @@
 //! 4. The penalised problem at that lambda, solved and proven.
 //! 5. The same rank once more without the penalty, by likelihood: `refit`; with intervals where they are asked for.
 //! 6. The one zone of each state, and what flows between zones.
+//!    With slices, the flows in each of them, and which zones change over them.
 //! 7. The chain of the meta-states once more on the data, for times that neither prior nor penalty makes: [`crate::kinetics`].
 //!
 //! The command, the Python package and the experiments all call [`fit`]. It reads no file and no clock: whoever wants to watch, stop, time or keep a run does so
@@ -22,7 +23,7 @@ mod whitened;
 
 pub use choose::Chosen;
 pub use data::{Data, Parts};
-pub use model::{Model, Moves, Recovery};
+pub use model::{Model, Moves, Recovery, SlicedModel};
 pub use observe::{FitObserver, Stage, Unfinished};
 pub use options::{Clusters, FOLDS, FitOptions, Lambda, ObjectiveKind, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
 use refit::Wanted;
@@ -38,8 +39,9 @@ pub use crate::solve::refit::{BestRefit, LeastSquares, Likelihood};
 pub use crate::solve::score::Score;
 pub use crate::solve::select::{Attempt, Choice, HeldOut};
 
-use crate::aggregate::{Partition, ZoneFlows};
+use crate::aggregate::{Change, ChangeSettings, Partition, SliceFlows, ZoneFlows};
 use crate::chain::empirical::transition_matrix;
+use crate::chain::{Chain, Slices};
 use crate::counts::folds::sum;
 use crate::error::{Error, Result};
 use crate::kinetics::{Kinetics, LagLook, Observations, Uncertain};
@@ -164,8 +166,27 @@ fn finish(data: &Data, options: &FitOptions, solved: Solved, observer: &mut dyn 
     }
     let moves = moves(data, options, &shown.u, &zones, draws, observer)?;
     hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
+    let slices = data.slices().map(|slices| sliced(data, options, slices, shown, &zones, &mut hints)).transpose()?;
     observer.stage(Stage::Done);
-    Ok(Model { lambda_max, chosen, stated, solution, refit, intervals, zones, moves, hints })
+    Ok(Model { lambda_max, chosen, stated, solution, refit, intervals, zones, moves, slices, hints })
+}
+
+/// What the model says of each slice.
+fn sliced(
+    data: &Data,
+    options: &FitOptions,
+    slices: &Slices,
+    shown: &solve::Factors,
+    zones: &Partition,
+    hints: &mut Vec<String>,
+) -> Result<SlicedModel> {
+    let parts = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?;
+    let change = Change::test(&parts.folds(options.folds, options.seed)?, slices, zones, &ChangeSettings::new(options.seed))?;
+    if let Err(why) = &change {
+        hints.push(format!("which zones change over the slices was not tested: {why}"));
+    }
+    let flows = SliceFlows::new(shown, slices, data.chain().xi())?;
+    Ok(SlicedModel { slices: slices.clone(), whole: slices.whole_model(shown), flows, change: change.ok() })
 }
 
 /// What goes on between zones and meta-states, where the chain goes on at all.
@@ -177,22 +198,18 @@ fn moves(
     draws: usize,
     observer: &mut dyn FitObserver,
 ) -> Result<Option<Moves>> {
-    let chain = data.chain();
-    if !chain.goes_on() {
-        return Ok(None);
-    }
+    let Some(chain) = data.going_on() else { return Ok(None) };
     let flows = ZoneFlows::new(chain.p(), chain.departures(), zones);
     not_interrupted(observer)?;
-    Ok(Some(Moves { flows, kinetics: kinetics(data, options, u, draws)? }))
+    Ok(Some(Moves { flows, kinetics: kinetics(data, chain, options, u, draws)? }))
 }
 
 /// The chain of the meta-states, estimated once more on the data at the memberships to be shown.
-fn kinetics(data: &Data, options: &FitOptions, u: &Mat, draws: usize) -> Result<Kinetics> {
-    let chain = data.chain();
+fn kinetics(data: &Data, chain: &Chain, options: &FitOptions, u: &Mat, draws: usize) -> Result<Kinetics> {
     let parts = data.parts();
     let observed =
         Observations { p: chain.p(), departures: chain.departures(), overlap: parts.map_or(1.0, Parts::overlap), counted: parts.is_some() };
-    let uncertain = parts.and_then(|p| p.uncertain(draws > 0, options.reversible, options.seed));
+    let uncertain = data.uncertain(draws > 0, options.reversible, options.seed);
     let mut kinetics = Kinetics::estimate(u, &observed, options.reversible, uncertain.as_ref())?;
     if let Some(parts) = parts {
         let looks =
