@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use metastate::aggregate::ZoneChange;
 use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, SlicedModel, Stated};
-use metastate::kinetics::{Kinetics, Microstates};
-use metastate::linalg::Mat;
+use metastate::kinetics::Kinetics;
+use metastate::solve::errors;
 use metastate::solve::path::LambdaPoint;
 use metastate::solve::score::Smoothing;
 use metastate::solve::select::Choice;
-use metastate::solve::{Factors, errors};
 use metastate::{Data, Label, Model, Operator};
 use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};

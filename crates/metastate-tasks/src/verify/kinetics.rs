@@ -51,7 +51,7 @@ fn demand(it_is: bool, what: &str) -> Result<(), String> {
 fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Result<(), String> {
     let s = subject.u().cols();
     demand(saved.chain.rows() == s, "chain: not one row a meta-state")?;
-    let parts = subject.data.uncertain(subject.draws() > 0, subject.fit.reversible, subject.result.summary.seed);
+    let parts = subject.data.data.uncertain(subject.draws() > 0, subject.fit.reversible, subject.result.summary.seed);
     demand(saved.part_chains.len() == parts.map_or(0, |p| p.parts()), "part_chains: the data have another number of parts")?;
     wrong_intervals(told, saved)?;
     let chain = subject.chain();
