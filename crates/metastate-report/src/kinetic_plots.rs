@@ -6,21 +6,16 @@ use metastate::kinetics::{Flux, stationary_of_chain};
 use metastate::linalg::Mat;
 
 use crate::chart::Scale;
+use crate::colours::colour;
 use crate::page::{Ends, KineticsStory};
 use crate::sheet::{Area, INK, Sheet};
 
 const SHEET: Sheet = Sheet { width: 640.0, height: 400.0, left: 82.0, right: 24.0, top: 36.0, bottom: 52.0, name_from_left: 18.0 };
-/// Colours of processes and meta-states, as on the page (Okabe and Ito), again and again.
-const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#7a5195"];
 const ROOM: f64 = 0.04;
 /// Net flux below this share of the largest is not drawn; the thickest arrow, and circles from the smallest to the largest share.
 const LEAST_FLUX: f64 = 0.01;
 const THICKEST: f64 = 7.0;
 const CIRCLE: (f64, f64) = (9.0, 24.0);
-
-fn colour(k: usize) -> &'static str {
-    COLOURS[k % COLOURS.len()]
-}
 
 /// Timescales against the lag, with bands; grey where a process is shorter than its lag.
 pub(crate) fn implied(story: &KineticsStory) -> Option<String> {
@@ -116,7 +111,7 @@ pub(crate) fn flux(story: &KineticsStory) -> Option<String> {
     let radius = |j: usize| CIRCLE.0 + (CIRCLE.1 - CIRCLE.0) * law[j].max(0.0).sqrt();
     let most = flux.net.as_slice().iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     for (i, j) in (0..s).flat_map(|i| (0..s).map(move |j| (i, j))).filter(|&(i, j)| flux.net[(i, j)] > LEAST_FLUX * most) {
-        arrow(&mut out, (place[i], radius(i)), (place[j], radius(j)), 0.8 + THICKEST * flux.net[(i, j)] / most, colour(i));
+        arrow(&mut out, (place[i], radius(i)), (place[j], radius(j)), 0.8 + THICKEST * flux.net[(i, j)] / most, &colour(i));
     }
     for j in 0..s {
         let (x, y) = place[j];
