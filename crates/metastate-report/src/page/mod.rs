@@ -10,7 +10,7 @@ mod heat;
 mod standing;
 
 pub use comparison::comparison;
-pub use extras::{Extras, KineticsStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning};
+pub use extras::{Extras, KineticsStory, PathPoint, PathStory, RankChange, RankPoint, RanksStory, Rival, StoryMode, TracePoint, Zoning};
 pub use heat::Heat;
 pub use standing::{Section, standing_page};
 
