@@ -423,7 +423,7 @@
       name: 'ranks', height: 300,
       draw: (pen, w, h) => {
         const { b, sx, sy } = scales(w, h);
-        axes(pen, b, sx, sy, 'meta-states', 'held-out log-likelihood');
+        axes(pen, b, sx, sy, 'meta-states', 'held-out log-likelihood', (t) => (Number.isInteger(t) ? String(t) : ''));
         pen.line([[b.x0, sy(D.ranks.counts)], [b.x1, sy(D.ranks.counts)]], '#b97f00', 1.5, [4, 3]);
         pen.line(R.map((r) => [sx(r.rank), sy(r.score)]), '#0072b2', 2);
         R.forEach((r, k) => {
