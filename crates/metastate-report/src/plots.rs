@@ -32,6 +32,7 @@ const DECADES: f64 = 5.0;
 pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String, String)> {
     let mut plots = Vec::new();
     let mut add = |name: &str, svg: Option<String>| plots.extend(svg.map(|svg| (format!("{name}.svg"), svg)));
+    add("ranks", ranks(extras));
     add("path", path(extras));
     add("convergence", convergence(extras));
     add("timescales", timescales(result, lag, extras));
@@ -59,6 +60,15 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
         }
     }
     plots
+}
+
+/// Numbers of meta-states with what was measured of each on held-out transitions. A bar is one standard error of the difference to the best number: that is what numbers are compared by.
+fn ranks(extras: &Extras) -> Option<String> {
+    let story = extras.ranks.as_ref().filter(|r| r.points.len() > 1)?;
+    let points: Vec<(f64, f64, f64)> = story.points.iter().map(|p| (p.rank as f64, p.score, p.error)).collect();
+    let (x, y) = (Axis { name: "meta-states", log: false }, Axis { name: "held-out log-likelihood a transition", log: false });
+    let title = "How many meta-states (bars: standard error of the difference to the best)";
+    Chart { title, x, y, points: &points, spans: &[], line: true, steps: None, marked: Some(story.chosen) }.svg()
 }
 
 fn path(extras: &Extras) -> Option<String> {

@@ -159,7 +159,9 @@ impl FitOutcome {
     /// What the page shows beyond the tables.
     pub fn extras(&self) -> Result<Extras> {
         let path = self.model.chosen.as_ref().map(record::path_story);
+        let ranks = self.model.chosen.as_ref().and_then(|c| record::ranks_story(&c.choice));
         let extras = report::extras(self.loaded.shown_chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
+        let extras = Extras { ranks, ..extras };
         let lag = self.summary.lag();
         let Some(moves) = &self.model.moves else { return Ok(extras) };
         let timescale_intervals = record::timescales(&moves.kinetics, lag);

@@ -8,11 +8,11 @@ use metastate::kinetics::Kinetics;
 use metastate::solve::errors;
 use metastate::solve::path::LambdaPoint;
 use metastate::solve::score::Smoothing;
-use metastate::solve::select::Choice;
+use metastate::solve::select::{Attempt, Choice};
 use metastate::{Data, Label, Model, Operator};
 use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};
-use metastate_report::page::{PathPoint, PathStory};
+use metastate_report::page::{PathPoint, PathStory, RankPoint, RanksStory};
 use metastate_report::{
     CHANGES_FILE, ChangeRecord, ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, LeastSquaresRecord, LedgerRecord,
     LikelihoodRecord, PROFILES_FILE, RefitRecord, SCHEMA, SLICE_ROWS_FILE, SLICES_FILE, SavedKinetics, SlicesRecord, Summary, TriedStart,
@@ -226,6 +226,21 @@ pub fn files(kinetics: Option<&SavedKinetics>, model: &Model, labels: &[Label]) 
         files.push(("uncertainty.csv", uncertainty_csv(&found.uncertainty, model.factors(), labels).into_bytes()));
     }
     Ok(files)
+}
+
+/// The numbers of meta-states that were tried, as the page tells them; nothing where the number was given.
+pub fn ranks_story(choice: &Choice) -> Option<RanksStory> {
+    let best = &choice.at(choice.best_rank)?.held_out;
+    let point = |r: &Attempt| {
+        let (behind, error) = r.held_out.behind(best);
+        let score = choice.mean_score(r.rank)?.0;
+        let all_finite = [score, behind, error].iter().all(|x| x.is_finite());
+        all_finite.then_some(RankPoint { rank: r.rank, score, behind, error, first_look: r.first_look })
+    };
+    let points: Vec<RankPoint> = choice.ranks.iter().filter_map(point).collect();
+    let chosen = points.iter().position(|p| p.rank == choice.rank)?;
+    let counts = choice.empirical.1.log_likelihood();
+    (!choice.given && counts.is_finite()).then(|| RanksStory { sentence: choice.sentence(), chosen, points, counts })
 }
 
 /// The path as the page tells it.

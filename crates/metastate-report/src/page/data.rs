@@ -191,6 +191,7 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "rival": extras.rival.as_ref().filter(|r| r.zones.len() == d).map(|r| json!({
             "name": r.name, "hard": words(&r.zones), "k": r.zones.iter().max().map_or(0, |m| m + 1),
         })),
+        "ranks": extras.ranks,
         "path": extras.path.as_ref().map(path),
         "slices": result.slices.as_ref().and_then(|sliced| slices::collect(result, sliced)),
     })

@@ -28,6 +28,9 @@ pub struct Extras {
     /// The intervals of the timescales from the bootstrap, in frames (none: infinite); empty without one.
     #[serde(default)]
     pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
+    /// The numbers of meta-states that were tried.
+    #[serde(default)]
+    pub ranks: Option<RanksStory>,
     /// The lambda path.
     pub path: Option<PathStory>,
     /// The chain of the meta-states as the data have it.
@@ -141,6 +144,10 @@ impl Extras {
         }
         let zones = |zones: &Zoning| zones.len() == states && zones.iter().all(|z| usize::from(*z) < states + SPARE_ZONES);
         demand(self.rival.as_ref().is_none_or(|r| zones(&r.zones)), "zones of a rival (`rival`)")?;
+        demand(
+            self.ranks.as_ref().is_none_or(|r| r.chosen < r.points.len()),
+            "a chosen number of meta-states (`ranks.chosen`) that is none of those tried, a number",
+        )?;
         let Some(path) = &self.path else { return Ok(()) };
         demand(path.chosen < path.points.len(), "a chosen point of the path (`path.chosen`) that is none, a number")?;
         demand(path.points.iter().filter_map(|p| p.zones.as_ref()).all(zones), "zones along the path (`path.points`)")
@@ -181,6 +188,34 @@ pub type Zoning = Vec<u16>;
 pub struct Rival {
     pub name: String,
     pub zones: Zoning,
+}
+
+/// How numbers of meta-states did on held-out transitions.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RanksStory {
+    /// What was chosen and why.
+    pub sentence: String,
+    /// Number of the chosen point.
+    pub chosen: usize,
+    /// Ascending.
+    pub points: Vec<RankPoint>,
+    /// The score of the smoothed counts themselves.
+    pub counts: f64,
+}
+
+/// One number of meta-states.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RankPoint {
+    /// The number.
+    pub rank: usize,
+    /// Held-out log-likelihood a transition; of a first look, made comparable.
+    pub score: f64,
+    /// By how much it is behind the best number, fold by fold,
+    pub behind: f64,
+    /// and the standard error of that.
+    pub error: f64,
+    /// Whether it was looked at on some folds only.
+    pub first_look: bool,
 }
 
 /// A whole lambda path.

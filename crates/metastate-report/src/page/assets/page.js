@@ -458,7 +458,40 @@
     });
   }
 
-  // ---------------------------------------------------------------- 3. the lambda path
+  // ---------------------------------------------------------------- 3. the numbers of meta-states, and the lambda path
+  if (D.ranks && D.ranks.points.length > 1) {
+    const R = D.ranks.points, chosen = D.ranks.chosen;
+    const body = card('ranks', 'How many meta-states', D.ranks.sentence + ' Bars are one standard error of the difference to the best number; hollow points were looked at on some folds only; the dashed line is the score of the smoothed counts themselves.', figures, 'Ranks');
+    const scales = (w, h) => {
+      const b = { x0: 70, x1: w - 20, y0: 14, y1: h - 44 }, all = R.flatMap((r) => [r.score - r.error, r.score + r.error]).concat([D.ranks.counts]);
+      const lo = Math.min(...all), hi = Math.max(...all), pad = 0.06 * (hi - lo || 1), first = R[0].rank, last = R[R.length - 1].rank, side = 0.03 * (last - first);
+      return { b, sx: scale(first - side, last + side, b.x0, b.x1), sy: scale(lo - pad, hi + pad, b.y1, b.y0) };
+    };
+    figure(body, {
+      name: 'ranks', height: 300,
+      draw: (pen, w, h) => {
+        const { b, sx, sy } = scales(w, h);
+        axes(pen, b, sx, sy, 'meta-states', 'held-out log-likelihood', (t) => (Number.isInteger(t) ? String(t) : ''));
+        pen.line([[b.x0, sy(D.ranks.counts)], [b.x1, sy(D.ranks.counts)]], '#b97f00', 1.5, [4, 3]);
+        pen.line(R.map((r) => [sx(r.rank), sy(r.score)]), '#0072b2', 2);
+        R.forEach((r, k) => {
+          const blue = k === chosen ? '#d55e00' : '#0072b2';
+          if (r.error > 0) pen.line([[sx(r.rank), sy(r.score - r.error)], [sx(r.rank), sy(r.score + r.error)]], '#0072b2', 1.2);
+          pen.circle(sx(r.rank), sy(r.score), k === chosen ? 7 : 4, r.first_look ? css('--card') : blue, r.first_look ? blue : css('--card'), 1.5);
+        });
+      },
+      at: (px, py, w, h) => {
+        const { sx } = scales(w, h);
+        let best = null, least = 24;
+        R.forEach((r, k) => { const q = Math.abs(sx(r.rank) - px); if (q < least) { least = q; best = k; } });
+        if (best == null) return null;
+        const r = R[best], how = r.behind > 0 ? `behind the best by ${number(r.behind)} ± ${number(r.error)}` : 'the best';
+        return { tip: [el('b', { text: count(r.rank) + (r.rank === 1 ? ' meta-state' : ' meta-states') }), el('div', { text: 'held-out ' + fixed(r.score, 5) }), el('div', { text: how + (r.first_look ? ', at a first look' : '') })] };
+      },
+      rows: () => [['metastates', 'held_out', 'behind_best', 'behind_standard_error', 'first_look', 'chosen']].concat(R.map((r, k) => [r.rank, r.score, r.behind, r.error, r.first_look ? 'yes' : '', k === chosen ? 'yes' : ''])),
+      words: () => `Held-out scores of ${R.length} numbers of meta-states; chosen: ${R[chosen].rank}`,
+    });
+  }
   if (D.path && D.path.rows.length > 1) {
     const R = D.path.rows, scored = R.some((r) => r.score != null);
     const body = card('path', 'Lambda path', D.path.sentence, figures, 'Path');

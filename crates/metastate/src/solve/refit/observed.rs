@@ -1,5 +1,6 @@
 //! The counts as the likelihood sees them: by rows and by columns, with their margins.
 
+use super::table::Tables;
 use crate::chain::empirical::transition_matrix_both_ways;
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, Operator, SparseOperator};
@@ -13,6 +14,8 @@ pub struct Observed {
     pub(super) share: Vec<f64>,
     pub(super) marginal: Vec<f64>,
     pub(super) total: f64,
+    /// The same counts in seven digits, for fits that are only compared with each other.
+    pub(super) tables: Option<Tables>,
 }
 
 impl Observed {
@@ -40,7 +43,12 @@ impl Observed {
     fn both_ways(by_row: Csr, by_column: Csr, total: f64) -> Self {
         let share = by_row.row_sums().into_iter().map(|n| n / total).collect();
         let marginal = marginal_law(&by_row);
-        Observed { by_row, by_column, share, marginal, total }
+        Observed { by_row, by_column, share, marginal, total, tables: None }
+    }
+
+    /// The same counts for fits that are compared with each other, in seven digits where that is faster: see [`table`](super::table).
+    pub(crate) fn for_comparisons(self) -> Self {
+        Observed { tables: Tables::new(&self.by_row, &self.by_column), ..self }
     }
 
     /// P of the counts; a row that was never left is uniform.
