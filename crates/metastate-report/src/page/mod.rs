@@ -12,8 +12,8 @@ mod standing;
 
 pub use comparison::comparison;
 pub use extras::{
-    Ends, Extras, FateStory, KineticsStory, LagStory, PathPoint, PathStory, RankChange, RankPoint, RanksStory, Rival, StoryMode, TracePoint,
-    Zoning,
+    Ends, Extras, FateStory, KineticsStory, LagStory, PathPoint, PathStory, RankChange, RankPoint, RanksStory, Rival, StoryMode,
+    TracePoint, Zoning,
 };
 pub use heat::Heat;
 pub use standing::{Section, standing_page};
