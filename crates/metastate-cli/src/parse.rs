@@ -47,7 +47,11 @@ fn argument(entry: &'static Entry, heading: Option<&'static str>) -> Arg {
     if !entry.positional {
         arg = arg.long(entry.name.as_str());
     }
-    arg = arg.conflicts_with_all(entry.conflicts.iter().copied()).required(entry.required);
+    arg = arg.conflicts_with_all(entry.conflicts.iter().copied());
+    arg = match entry.unless {
+        Some(other) => arg.required_unless_present(other),
+        None => arg.required(entry.required),
+    };
     for other in &entry.requires {
         arg = arg.requires(*other);
     }

@@ -14,7 +14,7 @@ use metastate_report::folder::{Draft, check_free};
 use metastate_tasks::error::{CliError, FAILED, Result};
 use metastate_tasks::progress::Reporter;
 use metastate_tasks::stop::Stopper;
-use metastate_tasks::{assign, compare, count, demo, diff, explain, fit, forecast, plan, report, simulate, verify};
+use metastate_tasks::{assign, compare, count, data, demo, diff, explain, fit, forecast, plan, report, simulate, verify};
 
 use crate::{parse, reproduce, signals, tell as words, terminal};
 
@@ -81,6 +81,11 @@ pub fn run(given: &Given) -> Result<ExitCode> {
             let out = command.run.out.clone();
             let FitCommand { input, fit, run } = command;
             let job = fit::Job { input, fit, run, whole_path: name == "path", seed, command: command_line() };
+            if job.run.estimate {
+                let needs = fit::estimate(&job, reporter, stopper, |watch| data::ingest(&job.input, job.fit.needs_parts(), watch))?;
+                session.tell(&needs, || needs.describe())?;
+                return Ok(ExitCode::SUCCESS);
+            }
             let summary = fit::run(&job, reporter, stopper)?;
             session.tell(&summary, || fit::describe(&summary, &out))?;
         }
@@ -97,6 +102,11 @@ pub fn run(given: &Given) -> Result<ExitCode> {
         }
         "compare" => {
             let command = CompareCommand { input: given.checked()?, compare: given.checked()? };
+            if command.compare.estimate {
+                let needs = compare::estimate(&command, reporter, stopper)?;
+                session.tell(&needs, || needs.describe())?;
+                return Ok(ExitCode::SUCCESS);
+            }
             let compared = compare::run(&command, seed, reporter, stopper)?;
             session.tell(&compared, || words::compare::describe(&compared))?;
         }
@@ -138,6 +148,7 @@ pub fn run(given: &Given) -> Result<ExitCode> {
         "planted" => simulated(&session, SimulateWhat::Planted(given.checked()?))?,
         "trajectory" => simulated(&session, SimulateWhat::Trajectory(given.checked()?))?,
         "city" => simulated(&session, SimulateWhat::City(given.checked()?))?,
+        "groups" => simulated(&session, SimulateWhat::Groups(given.checked()?))?,
         "demo" => {
             let tour = demo::run(&given.checked()?, seed, reporter, stopper)?;
             session.tell(&tour, || tour.describe())?;

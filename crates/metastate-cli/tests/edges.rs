@@ -97,7 +97,8 @@ fn a_truth_that_is_none_is_refused() {
 #[test]
 fn memory_and_time_are_asked_for_before_they_are_taken() {
     let place = Place::new();
-    place.expect(0, &["simulate", "planted", "--states", "3000", "--rank", "4", "--steps", "60000", "--out", "chain"]);
+    // So many that the proof needs no dense matrix.
+    place.expect(0, &["simulate", "planted", "--states", "3200", "--rank", "4", "--steps", "64000", "--out", "chain"]);
     let fit = ["fit", "chain/counts.csv", "--lambda-ratio", "0.5", "--out", "out"];
     let (_, err) = place.expect(2, &[&fit[..], &["--memory-limit", "60M"]].concat());
     assert!(err.contains("E-DATA-TOO-LARGE") && err.contains(" states and ") && err.contains("--max-rank"), "{err}");
@@ -113,6 +114,53 @@ fn memory_and_time_are_asked_for_before_they_are_taken() {
     let (_, err) = place.expect(1, &["fit", "chain/counts.csv", "--time-limit", "0.5", "--out", "out"]);
     assert!(err.contains("E-CLI-TIME-LIMIT") && err.contains("--resume"), "{err}");
     assert!(!place.path("out").exists());
+}
+
+#[test]
+fn what_a_run_would_take_is_said_and_nothing_is_written() {
+    let place = Place::new();
+    place.expect(0, &["simulate", "groups", "--states", "3000", "--groups", "4", "--transitions", "20", "--out", "groups.npz"]);
+    let before = place.names();
+    assert_eq!(before, ["groups.npz", "groups.npz.groups.csv"]);
+    let estimate = |more: &[&str]| -> serde_json::Value {
+        let (out, _) = place.expect(0, &[&["fit", "groups.npz", "--as", "counts", "--rank", "4", "--estimate", "--json"], more].concat());
+        serde_json::from_str(&out).unwrap()
+    };
+    let found = estimate(&[]);
+    assert_eq!((found["work"]["states"].as_u64(), found["sizes_from"].as_str()), (Some(3000), Some("from the headers")));
+    assert!(
+        found["work"]["pairs"].as_u64().is_some_and(|n| n > 30_000) && found["fits"] == true && found["seconds"].as_f64().unwrap() > 0.0
+    );
+    let names: Vec<&str> = found["stages"].as_array().unwrap().iter().map(|s| s["stage"].as_str().unwrap()).collect();
+    assert_eq!(names, ["reading", "lambda_max", "choosing", "solving", "refit", "zones"]);
+    // A limit is a promise: what would not keep it is said here, and refused before anything is read.
+    let small = estimate(&["--memory-limit", "50M"]);
+    assert_eq!((&small["fits"], &small["limit_from"]), (&false.into(), &"--memory-limit".into()));
+    let (_, err) = place.expect(2, &["fit", "groups.npz", "--as", "counts", "--rank", "4", "--memory-limit", "50M", "--out", "out"]);
+    assert!(err.contains("E-DATA-TOO-LARGE"), "{err}");
+    let (told, _) = place.expect(0, &["compare", "groups.npz", "--as", "counts", "--rank", "4", "--estimate"]);
+    assert!(told.contains("3000 states") && told.contains("estimated, not measured"), "{told}");
+    assert_eq!(place.names(), before);
+    // Without it, a place is needed.
+    let (_, err) = place.expect(2, &["fit", "groups.npz", "--as", "counts"]);
+    assert!(err.contains("--out"), "{err}");
+}
+
+#[test]
+fn groups_are_read_back_as_they_were_drawn() {
+    let place = Place::new();
+    place.expect(
+        0,
+        &["simulate", "groups", "--states", "1200", "--groups", "3", "--transitions", "60", "--seed", "5", "--out", "groups.npz"],
+    );
+    let drawn = metastate::simulate::planted_groups(1200, 3, 60, 5).unwrap();
+    let settings = metastate_ingest::InputSettings { as_: Some(metastate_ingest::As::Counts), ..Default::default() };
+    let read = metastate_ingest::read(&[place.path("groups.npz").display().to_string()], &settings, &mut metastate_ingest::Silent).unwrap();
+    let metastate_ingest::Data::Counts(counted) = read.data else { panic!("these are counts") };
+    assert_eq!(counted.counts.csr(), drawn.counts.csr());
+    let groups = text(&place.read("groups.npz.groups.csv"));
+    let told: Vec<u32> = groups.lines().skip(1).map(|l| l.split(',').nth(1).unwrap().parse::<u32>().unwrap() - 1).collect();
+    assert_eq!(told, drawn.group);
 }
 
 /// The command under a limit of its addresses, in kilobytes.

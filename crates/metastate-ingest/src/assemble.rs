@@ -143,13 +143,14 @@ impl Pairs {
         let order = sorted_order(&names);
         let mut place = vec![u32::MAX; keep.len()];
         order.iter().enumerate().for_each(|(new, &k)| place[kept_states[k as usize]] = new as u32);
-        let mut triplets = Vec::new();
-        visit_states(self.counter.as_mut(), self.second.as_ref(), &mut |i, j, w| {
-            if keep[i as usize] && keep[j as usize] {
-                triplets.push((place[i as usize], place[j as usize], w));
-            }
-        })?;
-        if triplets.is_empty() {
+        let csr = match &self.second {
+            None => by_rows(self.counter.as_mut(), &place, names.len())?,
+            Some(second) => summed(self.counter.as_mut(), second, &place, names.len())?,
+        };
+        let second = self.second.take().map(|s| told_apart(s, self.counter.as_mut(), &place, names.len(), file)).transpose()?;
+        // The largest thing so far, and no longer needed.
+        drop(self.counter);
+        if csr.nonzeros() == 0 {
             return Err(nothing_left(&self.ledger, self.rows, self.noun, file));
         }
         if let [only] = names.as_slice() {
@@ -167,8 +168,7 @@ impl Pairs {
             }
         };
         let core = |e| IngestError::from_core(e, Some(file));
-        let second = self.second.take().map(|s| told_apart(s, self.counter.as_mut(), &place, names.len(), file)).transpose()?;
-        let mut counts = Counts::from_triplets(StateIndex::from_labels(labels).map_err(core)?, &triplets).map_err(core)?;
+        let mut counts = Counts::from_csr(StateIndex::from_labels(labels).map_err(core)?, csr).map_err(core)?;
         let mut all = self.ledger;
         all.merge(counts.ledger());
         *counts.ledger_mut() = all;
@@ -225,6 +225,54 @@ fn told_apart(second: Second, counter: &mut dyn PairCounter, place: &[u32], stat
         counts: Csr::from_triplets(m, n, &entries).map_err(core)?,
         values: second.values.map(|values| order.iter().map(|&k| values[k]).collect()),
     })
+}
+
+/// The same where a second label joins one end: a pair then comes once for each label, and is added up.
+fn summed(counter: &mut dyn PairCounter, second: &Second, place: &[u32], states: usize) -> Result<Csr> {
+    let mut triplets = Vec::new();
+    visit_states(counter, Some(second), &mut |i, j, w| {
+        let (i, j) = (place[i as usize], place[j as usize]);
+        if i != u32::MAX && j != u32::MAX {
+            triplets.push((i, j, w));
+        }
+    })?;
+    Csr::from_triplets(states, states, &triplets).map_err(|e| IngestError::from_core(e, None))
+}
+
+/// The pairs between states that have a place, row by row. The counter is asked twice, for the lengths of the rows and for what is in them, so that nothing is held but the result.
+fn by_rows(counter: &mut dyn PairCounter, place: &[u32], states: usize) -> Result<Csr> {
+    let at = |i: u32| place[i as usize];
+    let stays = |i: u32, j: u32| at(i) != u32::MAX && at(j) != u32::MAX;
+    let mut indptr = vec![0usize; states + 1];
+    counter.visit(&mut |i, j, _| {
+        if stays(i, j) {
+            indptr[at(i) as usize + 1] += 1;
+        }
+    })?;
+    (0..states).for_each(|i| indptr[i + 1] += indptr[i]);
+    let mut next = indptr.clone();
+    let (mut indices, mut values) = (vec![0u32; indptr[states]], vec![0.0; indptr[states]]);
+    counter.visit(&mut |i, j, w| {
+        if stays(i, j) {
+            let k = &mut next[at(i) as usize];
+            (indices[*k], values[*k]) = (at(j), w);
+            *k += 1;
+        }
+    })?;
+    let mut row = Vec::new();
+    for w in indptr.windows(2) {
+        let (columns, counts) = (&mut indices[w[0]..w[1]], &mut values[w[0]..w[1]]);
+        if columns.is_sorted() {
+            continue;
+        }
+        row.clear();
+        row.extend(columns.iter().copied().zip(counts.iter().copied()));
+        row.sort_unstable_by_key(|e: &(u32, f64)| e.0); // each column once
+        for (k, (j, n)) in row.iter().enumerate() {
+            (columns[k], counts[k]) = (*j, *n);
+        }
+    }
+    Csr::from_parts(states, states, indptr, indices, values).map_err(|e| IngestError::from_core(e, None))
 }
 
 /// "No transition is left of 100 rows", with where they went.

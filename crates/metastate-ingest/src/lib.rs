@@ -63,7 +63,7 @@ pub use guard::guarded;
 pub use log::{LogColumns, Logged, read_log};
 pub use machine::available_memory;
 pub use manifest::InputRecord;
-pub use matrix::{GivenMatrix, MatrixValues};
+pub use matrix::{GivenMatrix, MatrixValues, Sizes};
 pub use progress::{Phase, ReadProgress, Silent, Update};
 pub use second::{Expression, Part, SecondCounts, SecondLabel, Side, Tally};
 pub use settings::{As, BoundingBox, CellSize, Delimiter, InputSettings, TextTable};
@@ -104,6 +104,16 @@ impl Ingested {
             Data::Log(logged) => logged.log.ledger().clone(),
         }
     }
+}
+
+/// How large the inputs are, where headers tell: of matrix files. Nothing else of them is read.
+pub fn sizes(inputs: &[String], settings: &InputSettings) -> Result<Option<Sizes>> {
+    let sources = source::resolve(inputs)?;
+    let matrices = sources.iter().all(|s| matches!(s.format, Format::Npy | Format::Npz | Format::Mtx));
+    if !matrices || !matches!(guess::kind(&sources, settings)?, None | Some(As::Counts | As::Matrix)) {
+        return Ok(None);
+    }
+    matrix::sizes(&sources, settings).map(Some)
 }
 
 /// Reads files, patterns and `-` as one data set. The inputs are hashed in the background.

@@ -33,6 +33,14 @@ pub(crate) struct Shape {
 pub(crate) trait Sink {
     fn begin(&mut self, shape: Shape, file: &str) -> Result<()>;
     fn entry(&mut self, row: u64, column: u64, value: f64) -> Result<()>;
+    /// Whether all entries may come as one sparse matrix.
+    fn takes_whole(&self) -> bool {
+        false
+    }
+    /// All entries, where [`takes_whole`](Sink::takes_whole) says so.
+    fn whole(&mut self, entries: Csr) -> Result<()> {
+        entries.triplets().try_for_each(|(i, j, x)| self.entry(u64::from(i), u64::from(j), x))
+    }
 }
 
 /// A transition matrix that was given.
@@ -78,6 +86,8 @@ pub(crate) struct Collector<'s> {
     /// All values whole, some above one: what counts look like.
     whole: bool,
     above_one: bool,
+    /// Whether there is one file only, so that nothing is added to what it holds.
+    alone: bool,
 }
 
 impl Sink for Collector<'_> {
@@ -128,11 +138,76 @@ impl Sink for Collector<'_> {
         }
         Ok(())
     }
+
+    fn takes_whole(&self) -> bool {
+        self.alone && self.dense.is_none()
+    }
+
+    fn whole(&mut self, entries: Csr) -> Result<()> {
+        self.entries += entries.nonzeros() as u64;
+        for (i, j, x) in entries.triplets() {
+            self.look(u64::from(i), u64::from(j), x)?;
+        }
+        self.sparse = Some(entries);
+        Ok(())
+    }
+}
+
+/// What headers say, where nothing else of a file is to be read.
+struct Look(Option<Shape>);
+
+impl Sink for Look {
+    fn begin(&mut self, shape: Shape, file: &str) -> Result<()> {
+        self.0 = Some(shape);
+        // The reader ends here, and the refusal is not told.
+        Err(IngestError::new(Code::Read, "only the header is read").file(file))
+    }
+
+    fn entry(&mut self, _: u64, _: u64, _: f64) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The sizes of matrix files by their headers: the states of the largest, the pairs of all together.
+pub(crate) fn sizes(sources: &[Source], settings: &InputSettings) -> Result<Sizes> {
+    let mut all = Sizes { states: 0, pairs: 0, dense: false, probabilities: settings.as_ == Some(As::Matrix), bytes: 0 };
+    for source in sources {
+        let mut look = Look(None);
+        let refused = match source.format {
+            Format::Npy => dense(source, settings, &mut look),
+            Format::Npz => npz::read(source, settings.unpack_limit(source.bytes), &mut look),
+            _ => mtx::read(source, &mut look),
+        };
+        let Some(shape) = look.0 else {
+            refused?;
+            continue;
+        };
+        all.states = all.states.max(shape.rows).max(shape.cols);
+        all.pairs += shape.entries;
+        all.dense |= shape.dense;
+        all.bytes += source.bytes;
+    }
+    Ok(all)
+}
+
+/// How large matrix files are, as their headers say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Rows or columns, the larger number.
+    pub states: u64,
+    /// Stored entries; all of them where the matrix is dense, zeros too.
+    pub pairs: u64,
+    /// Whether zeros are stored.
+    pub dense: bool,
+    /// Whether they are said to hold probabilities.
+    pub probabilities: bool,
+    /// Bytes of the files.
+    pub bytes: u64,
 }
 
 /// Reads matrices: many are added up when they are counts.
 pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut dyn ReadProgress) -> Result<Gathered> {
-    let mut all = Collector::new(settings);
+    let mut all = Collector { alone: sources.len() == 1, ..Collector::new(settings) };
     let total: u64 = sources.iter().map(|s| s.bytes).sum();
     let mut done = 0;
     for source in sources {
@@ -199,6 +274,7 @@ impl<'s> Collector<'s> {
             entries: 0,
             whole: true,
             above_one: false,
+            alone: false,
         }
     }
 

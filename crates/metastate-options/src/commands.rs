@@ -113,6 +113,12 @@ fn all() -> Vec<Command> {
             "Example:\n  metastate simulate controlled --states 200 --actions 3 --rank 4 --episodes 400 --out warehouse",
         )
         .with::<ControlledArgs>(),
+        Command::new(
+            "groups",
+            "A large sparse chain with planted groups of states: its counts as .npz, the group of each state beside them",
+            "Example:\n  metastate simulate groups --states 1000000 --groups 20 --transitions 100 --out groups.npz",
+        )
+        .with::<GroupsArgs>(),
     ];
     vec![
         Command::new("fit", "Find the meta-states, write a result folder", FIT).with::<InputArgs>().with::<FitArgs>().with::<RunArgs>(),
@@ -143,7 +149,7 @@ fn all() -> Vec<Command> {
             commands: simulate,
             ..Command::new(
                 "simulate",
-                "Chains with a known answer: planted ones, trajectories, a toy city with trips, controlled ones",
+                "Chains with a known answer: planted ones, trajectories, a toy city with trips, a million states in groups, controlled ones",
                 SIMULATE,
             )
         },
@@ -226,7 +232,8 @@ const SIMULATE: &str = "Examples:
   metastate simulate planted --states 1000 --rank 10 --out planted
   metastate simulate trajectory --states 200 --rank 5 --steps 1000000 --out walk.npy
   metastate simulate city --trips 200000 --out trips.parquet
-  metastate simulate controlled --episodes 400 --out warehouse";
+  metastate simulate controlled --episodes 400 --out warehouse
+  metastate simulate groups --states 1000000 --out groups.npz";
 
 const REPRODUCE: &str = "Examples:
   metastate reproduce all --quick --data trips.parquet --out out/quick

@@ -91,6 +91,8 @@ pub struct Entry {
     pub positional: bool,
     /// Whether it must be given.
     pub required: bool,
+    /// The option that it need not be given with.
+    pub unless: Option<&'static str>,
     /// Whether its value may begin with a hyphen.
     pub allow_hyphens: bool,
     /// What a text must be, where not every text is allowed: whether this one is, and what is allowed.
@@ -238,6 +240,7 @@ impl Entry {
             requires: Vec::new(),
             positional: false,
             required: false,
+            unless: None,
             allow_hyphens: false,
             texts: None,
         }
@@ -282,6 +285,11 @@ impl Entry {
 
     pub(crate) fn required(self) -> Self {
         Entry { required: true, ..self }
+    }
+
+    /// Must be given, but with this other option.
+    pub(crate) fn required_unless(self, other: &'static str) -> Self {
+        Entry { required: true, unless: Some(other), ..self }
     }
 
     pub(crate) fn hyphens(self) -> Self {

@@ -65,7 +65,8 @@ impl Given {
     pub fn complete(&self, except: &[&str]) -> Result<(), OptionError> {
         for entry in self.command.entries() {
             if !self.values.contains_key(&entry.name) {
-                if entry.required && !except.contains(&entry.name.as_str()) {
+                let excused = entry.unless.is_some_and(|other| self.values.contains_key(other));
+                if entry.required && !excused && !except.contains(&entry.name.as_str()) {
                     return Err(OptionError::new(&entry.name, Problem::Missing));
                 }
                 continue;
@@ -221,6 +222,7 @@ mod tests {
         assert_eq!((run.out.to_str(), given.group::<Common>().unwrap().seed), (Some("out"), 7));
         let asked: ForecastArgs = read("forecast r --from a --from b --steps 1,10 --check --lags 2").unwrap().group().unwrap();
         assert_eq!((asked.from, asked.steps, asked.check), (vec!["a".into(), "b".into()], vec![1, 10], Some(Vec::new())));
+        assert!(read("fit a.csv --estimate").unwrap().group::<RunArgs>().unwrap().estimate);
         assert_eq!(read("simulate city --out t.csv").unwrap().group::<CityArgs>().unwrap().trips, 400_000);
     }
 
@@ -229,6 +231,7 @@ mod tests {
         let refusals = [
             ("fit --best", "fit has no option --best"),
             ("fit a.csv", "--out must be given"),
+            ("fit a.csv --resume", "--out must be given"),
             ("fit --out o", "--inputs must be given"),
             ("fit a --out o --lambda 1 --lambda-ratio 1", "--lambda cannot be given together with --lambda-ratio"),
             ("fit a --out o --gap nan", "--gap is `nan`; it must be a number"),

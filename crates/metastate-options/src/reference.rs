@@ -42,7 +42,10 @@ fn table(out: &mut String, entries: &[Entry]) {
     for entry in entries {
         let default = match (&entry.default, entry.required) {
             (Some(text), _) => format!("`{text}`"),
-            (None, true) => "must be given".to_owned(),
+            (None, true) => match entry.unless {
+                Some(other) => format!("must be given without `--{other}`"),
+                None => "must be given".to_owned(),
+            },
             (None, false) => String::new(),
         };
         let _ = writeln!(out, "| {} | {default} | {} |", written(entry), cell(&meaning(entry)));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use metastate::{Label, Mat};
+use metastate::{Label, Mat, Slices};
 use metastate_report::Claim;
 use metastate_report::folder::Draft;
 use metastate_tasks::error::CliError;
@@ -56,10 +56,14 @@ impl Fitted {
         if let Some(ends) = &s.destinations {
             out.set_item("destinations", labels(py, ends.iter().cloned())?)?;
         }
+        if let Some(slices) = s.loaded.data.slices() {
+            put_slices(py, &out, slices)?;
+        }
         // What the smoothing of a score needs of the training data.
-        let mut arrivals = vec![0.0; chain.p().cols()];
-        if let Some(parts) = s.loaded.parts() {
-            parts.counts().indices().iter().zip(parts.counts().values()).for_each(|(&j, n)| arrivals[j as usize] += n);
+        let shown = s.loaded.shown_chain();
+        if let Some(counts) = shown.counts() {
+            let mut arrivals = vec![0.0; shown.p().cols()];
+            counts.indices().iter().zip(counts.values()).for_each(|(&j, n)| arrivals[j as usize] += n);
             out.set_item("arrivals", PyArray1::from_vec(py, arrivals))?;
         }
         Ok(out)
@@ -94,6 +98,13 @@ impl Fitted {
             serde_json::to_string(&outcome).map_err(|e| CliError::failed("E-CLI-WRITE", e.to_string()))
         })
     }
+}
+
+/// Which row of V is which slice and which state.
+fn put_slices<'py>(py: Python<'py>, out: &Bound<'py, PyDict>, slices: &Slices) -> PyResult<()> {
+    out.set_item("slices", labels(py, slices.labels().labels())?)?;
+    out.set_item("slice_of_row", PyArray1::from_vec(py, slices.columns().iter().map(|c| i64::from(c.0)).collect()))?;
+    out.set_item("state_of_row", PyArray1::from_vec(py, slices.columns().iter().map(|c| i64::from(c.1)).collect()))
 }
 
 /// A matrix as a NumPy array.
@@ -145,6 +156,9 @@ pub fn load<'py>(py: Python<'py>, place: PathBuf) -> PyResult<(String, Bound<'py
     }
     if let Some(ends) = &result.destinations {
         out.set_item("destinations", labels(py, ends.labels().into_iter())?)?;
+    }
+    if let Some(slices) = &result.slices {
+        put_slices(py, &out, slices)?;
     }
     let summary = serde_json::to_string(&result.summary).unwrap_or_default(); // numbers and texts always serialise
     Ok((summary, out))

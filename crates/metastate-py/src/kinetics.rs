@@ -4,7 +4,7 @@ use metastate::aggregate::latent::{aligned, wilson};
 use metastate::counts::folds::{NO_STATE, count_blocks};
 use metastate::fit::CONFIDENCE;
 use metastate::kinetics::{
-    Flux, LagPoint, LaggedCounts, Microstates, advice, bias_corrected, committor_of_chain, fates_of_chain, mean_first_passage, modes_of,
+    Flux, LagPoint, LaggedCounts, Microstates, Scale, advice, committor_of_chain, fates_of_chain, interval, mean_first_passage, modes_of,
     stationary_of_chain,
 };
 use metastate::{CountMode, Label, Mat, StateIndex};
@@ -90,17 +90,18 @@ fn flux_dict<'py>(py: Python<'py>, flux: &Flux, from: &[usize], to: &[usize], sh
     Ok(out)
 }
 
-/// Bias-corrected intervals of several numbers: `draws` has one row a draw.
+/// Intervals of several numbers, times or shares, of their values with each part of the data weighing less: one row a part.
 #[pyfunction]
-pub fn intervals(estimates: Vec<f64>, draws: Matrix) -> (Vec<f64>, Vec<f64>) {
-    let draws = mat(draws);
-    let one = |(k, x): (usize, &f64)| bias_corrected(*x, (0..draws.rows()).map(|b| draws[(b, k)]), CONFIDENCE);
-    estimates.iter().enumerate().map(one).unzip()
+pub fn intervals(values: Vec<f64>, parts: Matrix, times: bool) -> (Vec<f64>, Vec<f64>) {
+    let parts = mat(parts);
+    let scale = if times { Scale::Times } else { Scale::Shares };
+    let one = |(k, x): (usize, &f64)| interval(*x, (0..parts.rows()).map(|b| parts[(b, k)]), scale, CONFIDENCE);
+    values.iter().enumerate().map(one).unzip()
 }
 
 /// Data counted at one lag: timescales with bands, in frames, the projection there, and independent visits of each meta-state.
 #[pyfunction]
-#[pyo3(signature = (u, states, given, values, lag, draws, labels=None))]
+#[pyo3(signature = (u, states, given, values, lag, bands, labels=None))]
 #[allow(clippy::too_many_arguments)] // the arguments of one Python call
 pub fn at_lag<'py>(
     py: Python<'py>,
@@ -109,7 +110,7 @@ pub fn at_lag<'py>(
     given: &Bound<'py, PyTuple>,
     values: &Bound<'py, PyDict>,
     lag: usize,
-    draws: usize,
+    bands: bool,
     labels: Option<Vec<Bound<'py, PyAny>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let u = mat(u);
@@ -121,7 +122,7 @@ pub fn at_lag<'py>(
         let mut options = asked.command.input;
         options.lag = lag;
         let ingested = input.ingest(&options, true, &mut WatchReading { reporter, stopper })?;
-        one_lag(&u, &index, ingested.data, lag, draws)
+        one_lag(&u, &index, ingested.data, lag, bands)
     })?;
     let ends = k.timescale_intervals(CONFIDENCE);
     let scaled = |x: f64| x * lag as f64;
@@ -149,7 +150,7 @@ pub fn share_interval(share: f64, n: f64) -> (f64, f64) {
 
 type AtLag = (metastate::kinetics::Kinetics, Vec<f64>);
 
-fn one_lag(u: &Mat, index: &StateIndex, data: Data, lag: usize, draws: usize) -> Result<AtLag> {
+fn one_lag(u: &Mat, index: &StateIndex, data: Data, lag: usize, bands: bool) -> Result<AtLag> {
     let only = || {
         CliError::bad("E-CLI-ARGUMENT", "only trajectories can be counted at several lags")
             .remedy("give the trajectories of the fit, or further ones")
@@ -165,7 +166,7 @@ fn one_lag(u: &Mat, index: &StateIndex, data: Data, lag: usize, draws: usize) ->
     let blocks = count_blocks(&frames, index.len(), lag, counted.counts.mode(), (frames.len() / (20 * lag)).clamp(2, 60))?;
     let overlap = if counted.counts.mode() == CountMode::Sliding { lag as f64 } else { 1.0 };
     let data = LaggedCounts { counts: &counts.counts, blocks: &blocks, lag: lag as f64, overlap };
-    let kinetics = data.kinetics(u, draws)?;
+    let kinetics = data.kinetics(u, bands)?;
     let departures = counts.counts.row_sums();
     let visits = (0..u.cols()).map(|j| (0..u.rows()).map(|i| departures[i] * u[(i, j)]).sum::<f64>() / overlap).collect();
     Ok((kinetics, visits))
@@ -177,9 +178,10 @@ pub fn put(py: Python<'_>, out: &Bound<'_, PyDict>, k: &SavedKinetics) -> PyResu
     out.set_item("projected", matrix(py, &k.projected)?)?;
     out.set_item("passage_states", matrix(py, &k.passage_states)?)?;
     let s = k.chain.rows();
-    let stacked = Mat::from_fn(k.draws.len() * s, s, |r, j| k.draws[r / s][(r % s, j)]);
-    out.set_item("draws", matrix(py, &stacked)?)?;
-    out.set_item("draw_timescales", matrix(py, &k.draw_timescales)?)
+    let stacked = |list: &[Mat]| Mat::from_fn(list.len() * s, s, |r, j| list[r / s][(r % s, j)]);
+    out.set_item("part_chains", matrix(py, &stacked(&k.part_chains))?)?;
+    out.set_item("part_passage", matrix(py, &stacked(&k.part_passage))?)?;
+    out.set_item("part_timescales", matrix(py, &k.part_timescales)?)
 }
 
 /// A question to the states' own chain.
@@ -229,7 +231,7 @@ pub fn state_flux<'py>(py: Python<'py>, fitted: &Fitted, from: Vec<bool>, to: Ve
     let flux = watched::run(py, None, None, move |_, _| {
         let u = solved.model.memberships();
         let part: Vec<usize> = u.largest_entries().collect();
-        Ok(Microstates::new(solved.loaded.chain().p(), u)?.flux(&from, &to, &part, u.cols())?)
+        Ok(Microstates::new(solved.loaded.shown_chain().p(), u)?.flux(&from, &to, &part, u.cols())?)
     })?;
     flux_dict(py, &flux, &[], &[], 0.0)
 }
@@ -238,7 +240,7 @@ impl Fitted {
     fn ask<'py>(&self, py: Python<'py>, question: Asked) -> PyResult<Bound<'py, PyAny>> {
         let solved = std::sync::Arc::clone(&self.solved);
         let found: Mat = watched::run(py, None, None, move |_, _| {
-            let (chain, u) = (solved.loaded.chain(), solved.model.memberships());
+            let (chain, u) = (solved.loaded.shown_chain(), solved.model.memberships());
             let column = |x: Vec<f64>| Mat::from_fn(x.len(), 1, |i, _| x[i]);
             // Only the mean over a set asks for the stationary law.
             let micro = match &question {

@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use crate::options::{count_sql, explain, option_name, options};
     #[pymodule_export]
-    use crate::tasks::{compare, diff, fit, memberships, panics, plan, score, simulate, verify};
+    use crate::tasks::{compare, diff, estimate, fit, memberships, panics, plan, score, simulate, verify};
 
     use super::*;
 

@@ -106,6 +106,7 @@ pub fn simulate(given: &Given) -> Result<Asked<SimulateWhat>> {
         "planted" => Ok(SimulateWhat::Planted(g.checked()?)),
         "trajectory" => Ok(SimulateWhat::Trajectory(g.checked()?)),
         "controlled" => Ok(SimulateWhat::Controlled(g.checked()?)),
+        "groups" => Ok(SimulateWhat::Groups(g.checked()?)),
         _ => Ok(SimulateWhat::City(g.checked()?)),
     })
 }

@@ -57,6 +57,28 @@ pub fn fit(
     Ok(Fitted { solved: Arc::new(solved), fit })
 }
 
+/// What a fit would take, before it is made.
+#[pyfunction]
+#[pyo3(signature = (given, values, whole_path, labels=None, weights=None))]
+pub fn estimate(
+    py: Python<'_>,
+    given: &Bound<'_, PyTuple>,
+    values: &Bound<'_, PyDict>,
+    whole_path: bool,
+    labels: Option<Vec<Bound<'_, PyAny>>>,
+    weights: Option<Vec<f64>>,
+) -> PyResult<String> {
+    let input = Input::new(given, labels, weights)?;
+    let given = options::given(if whole_path { "path" } else { "fit" }, &input.files, values)?;
+    let asked = options::fit(&given).map_err(|e| to_python(py, &e))?;
+    let command = asked.command;
+    let job =
+        fitting::Job { input: command.input, fit: command.fit, run: command.run, whole_path, seed: asked.seed, command: String::new() };
+    watched::run(py, asked.threads, None, move |reporter, stopper| {
+        json(&fitting::estimate(&job, reporter, stopper, |watch| input.ingest(&job.input, job.fit.needs_parts(), watch))?)
+    })
+}
+
 /// Compares with the rivals; the folder is written, and what stands in `compare.json` handed back.
 #[pyfunction]
 #[pyo3(signature = (given, values, labels=None, listener=None))]

@@ -2,7 +2,7 @@
 //! signal interrupts.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Failures on demand, of the calling thread alone.
@@ -38,6 +38,9 @@ pub mod faults {
     }
 }
 
+/// Bytes that are collected before they go to the disk.
+const PIECE: usize = 1 << 18;
+
 /// A file whose every write may be made to fail.
 struct Watched(File);
 
@@ -51,6 +54,16 @@ impl Write for Watched {
         self.0.flush()
     }
 }
+
+impl Seek for Watched {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+/// What a large file is written into, piece by piece.
+pub(crate) trait Target: Write + Seek + Send {}
+impl<T: Write + Seek + Send> Target for T {}
 
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     faults::pass()?;
@@ -79,6 +92,11 @@ pub(crate) fn remove_dir_all(path: &Path) -> io::Result<()> {
 
 /// Writes and flushes a file. It must be new: one that stands there may be a link to anywhere.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_new_with(path, &mut |file| file.write_all(bytes))
+}
+
+/// The same for a file too large to be held whole.
+pub(crate) fn write_new_with(path: &Path, write: &mut dyn FnMut(&mut dyn Target) -> io::Result<()>) -> io::Result<()> {
     faults::pass()?;
     let create = || File::options().write(true).create_new(true).open(path);
     let file = match create() {
@@ -86,8 +104,9 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => remove_file(path).and_then(|()| create())?,
         other => other?,
     };
-    let mut file = Watched(file);
-    file.write_all(bytes)?;
+    let mut file = BufWriter::with_capacity(PIECE, Watched(file));
+    write(&mut file)?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
     faults::pass()?;
     file.0.sync_all()
 }

@@ -76,6 +76,13 @@ impl Draft {
         disk::write_new(&path, bytes).map_err(writing(&path))
     }
 
+    /// The same for a file too large to be held whole; its hash, of what stands on the disk.
+    pub(crate) fn large_file(&self, name: &str, write: &mut dyn FnMut(&mut dyn disk::Target) -> std::io::Result<()>) -> Result<String> {
+        let path = self.draft.join(name);
+        disk::write_new_with(&path, write).map_err(writing(&path))?;
+        Ok(crate::hash::of_file(&path)?.1)
+    }
+
     /// Puts the folder in its place; with `force`, in the place of another.
     pub fn finish(mut self, force: bool) -> Result<()> {
         flush_folder(&self.draft).map_err(writing(&self.draft))?;
@@ -112,10 +119,15 @@ impl Drop for Draft {
 
 /// Writes one file beside its place, flushes it and renames it.
 pub fn write_file(place: &Path, bytes: &[u8]) -> Result<()> {
+    write_file_with(place, &mut |file| file.write_all(bytes))
+}
+
+/// The same for a file too large to be held whole.
+pub(crate) fn write_file_with(place: &Path, write: &mut dyn FnMut(&mut dyn disk::Target) -> std::io::Result<()>) -> Result<()> {
     let parent = parent_of(place);
     disk::create_dir_all(parent).map_err(writing(parent))?;
     let draft = own(place, "new");
-    let written = disk::write_new(&draft, bytes).and_then(|()| disk::rename(&draft, place)).and_then(|()| flush_folder(parent));
+    let written = disk::write_new_with(&draft, write).and_then(|()| disk::rename(&draft, place)).and_then(|()| flush_folder(parent));
     written.map_err(|e| {
         let _ = fs::remove_file(&draft);
         writing(place)(e)

@@ -53,6 +53,9 @@ pub struct Forecast {
     /// How the first step was blended with the counts, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blend: Option<BlendRecord>,
+    /// What goes on in one slice, where one was asked for; the forecasts then speak of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<SliceForecast>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hitting: Vec<HittingRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -61,6 +64,19 @@ pub struct Forecast {
     /// The law of every state, for `stationary.csv`.
     #[serde(skip)]
     pub stationary: Vec<LawRow>,
+}
+
+/// Flows between meta-states in one slice.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)]
+pub struct SliceForecast {
+    pub slice: String,
+    /// Share of all transitions that fall into it.
+    pub share: f64,
+    /// From the meta-state of a row to that of a column, as shares of all transitions of all slices.
+    pub flows: Vec<Vec<f64>>,
+    /// The same with each row a law; a row of zeros where nothing leaves then.
+    pub chain: Vec<Vec<f64>>,
 }
 
 /// Each state's counts shrunk towards the model, and what that is worth: mean log-likelihoods a held-out transition.
@@ -128,7 +144,7 @@ pub struct TimescaleRow {
     pub timescale: f64,
     /// Frames a turn takes.
     pub turn: f64,
-    /// The interval of the timescale, where there were draws.
+    /// The interval of the timescale, where the data have parts.
     pub low: Option<f64>,
     pub high: Option<f64>,
 }
@@ -146,9 +162,12 @@ pub struct PassageRow {
     /// computed.
     pub steps_states: f64,
     pub time_states: f64,
-    /// The interval of `time`, where there were draws.
+    /// The interval of `time`, where the data have parts.
     pub time_low: Option<f64>,
     pub time_high: Option<f64>,
+    /// The interval of `time_states`.
+    pub time_states_low: Option<f64>,
+    pub time_states_high: Option<f64>,
 }
 
 /// A committor at one meta-state.
@@ -162,7 +181,7 @@ pub struct CommittorRow {
     pub forward: f64,
     /// Probability of having acted as `from` later than as `to`.
     pub backward: f64,
-    /// The interval of `forward`, where there were draws.
+    /// The interval of `forward`, where the data have parts.
     pub forward_low: Option<f64>,
     pub forward_high: Option<f64>,
 }
@@ -312,10 +331,13 @@ fn timescales(f: &Forecast) -> String {
 }
 
 fn passage(f: &Forecast) -> String {
-    let mut out = String::from("from,to,steps,time,steps_states,time_states,time_low,time_high\n");
+    let mut out = String::from("from,to,steps,time,steps_states,time_states,time_low,time_high,time_states_low,time_states_high\n");
     for r in &f.passage {
         let numbers = [r.steps, r.time, r.steps_states, r.time_states].map(number).join(",");
-        line(&mut out, format_args!("{},{},{numbers},{}", r.from, r.to, ends(r.time_low, r.time_high)));
+        line(
+            &mut out,
+            format_args!("{},{},{numbers},{},{}", r.from, r.to, ends(r.time_low, r.time_high), ends(r.time_states_low, r.time_states_high)),
+        );
     }
     out
 }

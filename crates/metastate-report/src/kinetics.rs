@@ -1,4 +1,4 @@
-//! `kinetics.npz`: the chain of the meta-states as the data have it, and as the draws have it.
+//! `kinetics.npz`: the chain of the meta-states as the data have it, and with each part of the data weighing a little less, for intervals.
 
 use std::path::Path;
 
@@ -20,10 +20,12 @@ pub struct SavedKinetics {
     pub projected: Mat,
     /// Mean passage times between the states of one meta-state and those of another, by the states' own chain, in steps; NaN where not computed.
     pub passage_states: Mat,
-    /// The chain of each draw.
-    pub draws: Vec<Mat>,
-    /// Timescales of each draw in steps, without the stationary one, `draws x (s - 1)`.
-    pub draw_timescales: Mat,
+    /// The chain with each part of the data weighing less, [`metastate::kinetics::interval`].
+    pub part_chains: Vec<Mat>,
+    /// Timescales of the same in steps, without the stationary one, `parts x (s - 1)`.
+    pub part_timescales: Mat,
+    /// `passage_states` of the same; none where not computed.
+    pub part_passage: Vec<Mat>,
 }
 
 /// The bytes of the file.
@@ -34,10 +36,14 @@ pub fn kinetics_npz(k: &SavedKinetics) -> std::io::Result<Vec<u8>> {
         Array::matrix("projected", &k.projected),
         Array::matrix("passage_states", &k.passage_states),
     ];
-    if !k.draws.is_empty() {
-        let stacked = k.draws.iter().flat_map(|m| m.as_slice().iter().copied()).collect();
-        arrays.push(Array { name: "draws".to_owned(), shape: vec![k.draws.len() * s, s], data: stacked });
-        arrays.push(Array::matrix("draw_timescales", &k.draw_timescales));
+    let stacked = |list: &[Mat]| list.iter().flat_map(|m| m.as_slice().iter().copied()).collect();
+    for (name, list) in [("part_chains", &k.part_chains), ("part_passage", &k.part_passage)] {
+        if !list.is_empty() {
+            arrays.push(Array { name: name.to_owned(), shape: vec![list.len() * s, s], data: stacked(list) });
+        }
+    }
+    if !k.part_chains.is_empty() {
+        arrays.push(Array::matrix("part_timescales", &k.part_timescales));
     }
     npz_bytes(&arrays)
 }
@@ -57,18 +63,20 @@ pub fn load_kinetics(folder: &Path) -> Result<Option<SavedKinetics>> {
     if s == 0 || projected.rows() != s || passage_states.rows() != s {
         return Err(damaged(&path, "holds matrices of different sizes"));
     }
-    let stacked = matrix("draws").unwrap_or_default();
-    let draws = if stacked.rows() > 0 {
-        if stacked.cols() != s || !stacked.rows().is_multiple_of(s) {
-            return Err(damaged(&path, "holds draws of another size"));
+    let cut = |name: &str| -> Result<Vec<Mat>> {
+        let stacked = matrix(name).unwrap_or_default();
+        if stacked.rows() == 0 {
+            return Ok(Vec::new());
         }
-        (0..stacked.rows() / s).map(|b| Mat::from_fn(s, s, |i, j| stacked[(b * s + i, j)])).collect()
-    } else {
-        Vec::new()
+        if stacked.cols() != s || !stacked.rows().is_multiple_of(s) {
+            return Err(damaged(&path, format!("holds `{name}` of another size")));
+        }
+        Ok((0..stacked.rows() / s).map(|b| Mat::from_fn(s, s, |i, j| stacked[(b * s + i, j)])).collect())
     };
-    let draw_timescales = matrix("draw_timescales").unwrap_or_default();
-    if draw_timescales.rows() != draws.len() {
-        return Err(damaged(&path, "holds timescales of another number of draws"));
+    let (part_chains, part_passage) = (cut("part_chains")?, cut("part_passage")?);
+    let part_timescales = matrix("part_timescales").unwrap_or_default();
+    if part_timescales.rows() != part_chains.len() || !(part_passage.is_empty() || part_passage.len() == part_chains.len()) {
+        return Err(damaged(&path, "holds another number of parts in one of its arrays"));
     }
-    Ok(Some(SavedKinetics { chain, projected, passage_states, draws, draw_timescales }))
+    Ok(Some(SavedKinetics { chain, projected, passage_states, part_chains, part_timescales, part_passage }))
 }

@@ -18,9 +18,11 @@ mod forecast;
 mod ground;
 pub mod hash;
 pub mod inside;
+mod kinetic_plots;
 mod kinetics;
 mod load;
 mod map;
+mod multiples;
 pub mod npz;
 pub mod page;
 mod parquet_table;
@@ -29,6 +31,7 @@ mod plots;
 mod png;
 mod result;
 mod sheet;
+mod slices;
 mod spread;
 mod summary;
 mod tables;
@@ -42,7 +45,7 @@ pub use figure::{Figure, Series};
 pub use fit_tables::{path_csv, ranks_csv, uncertainty_csv};
 pub use forecast::{
     BlendRecord, CheckRow, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow,
-    StationaryClass, TimescaleRow, write_forecast,
+    SliceForecast, StationaryClass, TimescaleRow, write_forecast,
 };
 pub use ground::{Ground, Outline, Shapes};
 pub use kinetics::{KINETICS_FILE, SavedKinetics, kinetics_npz, load_kinetics};
@@ -53,11 +56,13 @@ pub use plan::{
     Q_FILE, QRow, REWARDS_FILE, actions_csv, load_plan, pairs_csv, policy_csv, q_parquet, rewards_csv, write_plan,
 };
 pub use png::Painter;
-pub use result::{FitResult, LargestMembership, pictures, put_places, remake, write};
+pub use result::{FitResult, LargestMembership, SlicedV, pictures, put_places, remake, write};
+pub use slices::{CHANGES_FILE, PROFILES_FILE, SLICE_ROWS_FILE, SLICES_FILE, changes_csv, profiles_parquet, slice_rows_npz, slices_csv};
 pub use summary::{
-    BoundProof, ChoiceFrame, ChoiceRecord, ChosenScore, ControlRecord, EmpiricalRecord, Ends, ErrorMeasures, FileRecord, KineticsRecord,
-    LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, RewardsRecord, SCHEMA, ScoreRecord,
-    SettingsRecord, StartWord, StatusWord, Summary, TriedStart, UncertaintyRecord, WhitenedRecord, summary_schema,
+    BoundProof, ChangeRecord, ChoiceFrame, ChoiceRecord, ChosenScore, ControlRecord, EmpiricalRecord, Ends, ErrorMeasures, FileRecord,
+    KineticsRecord, LeastSquaresRecord, LedgerRecord, LikelihoodRecord, Mismatch, PriorRecord, RefitRecord, RewardsRecord, SCHEMA,
+    ScoreRecord, SettingsRecord, SlicesRecord, StartWord, StatusWord, Summary, TriedStart, UncertaintyRecord, WhitenedRecord,
+    ZoneChangeRecord, summary_schema,
 };
 pub use tables::{DESTINATIONS_FILE, csv_field, destinations_csv, number, parse_csv, spreadsheet_field};
 pub use zones::{ZONE_FLOWS_FILE, ZoneSet};

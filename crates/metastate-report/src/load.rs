@@ -5,7 +5,7 @@ use std::path::Path;
 
 use metastate::proof::Witness;
 use metastate::solve::Factors;
-use metastate::{Label, Mat};
+use metastate::{Label, Mat, Slices};
 
 use crate::error::{Result, damaged};
 use crate::npz::{Array, read_npz};
@@ -14,7 +14,7 @@ use crate::plan::{ACTIONS_FILE, load_plan};
 use crate::summary::{RefitRecord, Summary};
 use crate::tables::{DESTINATIONS_FILE, parse_csv};
 use crate::zones::ZONE_FLOWS_FILE;
-use crate::{hash, inside};
+use crate::{hash, inside, slices};
 
 /// A result as its files tell it.
 #[derive(Debug, Clone)]
@@ -37,6 +37,10 @@ pub struct SavedResult {
     pub latent: Vec<Vec<String>>,
     /// The destinations, where they are another set than the states.
     pub destinations: Option<Destinations>,
+    /// Which row of V is which slice and which state, where there are slices.
+    pub slices: Option<Slices>,
+    /// With slices, the model of the chain without them.
+    pub whole: Option<Factors>,
     /// `metastates.csv`, header included.
     pub metastates: Vec<Vec<String>>,
     /// Files whose bytes are not those that the summary names.
@@ -74,7 +78,7 @@ pub fn load(folder: &Path) -> Result<SavedResult> {
     let file = |name: &str| folder.join(name);
     let [u, v, xi] = arrays(&file("factors.npz"), ["U", "V", "xi"])?;
     let sides = |u: &Factors| (u.u.rows(), u.v.rows());
-    let two_sided = summary.destinations;
+    let two_sided = summary.slices.as_ref().map(|s| s.rows).or(summary.destinations);
     let factors = factors(&file("factors.npz"), u, v, two_sided, None)?;
     let (states, ends) = sides(&factors);
     let xi = list(&file("factors.npz"), xi, states)?;
@@ -82,13 +86,18 @@ pub fn load(folder: &Path) -> Result<SavedResult> {
         return Err(damaged(&file("factors.npz"), "holds weights `xi` that are negative or all zero"));
     }
     let table = |name: &str| table(folder, name);
+    let refit = load_refit(folder, two_sided, (states, ends))?;
+    let slices = summary.slices.as_ref().map(|record| slices::load_slice_rows(folder, record, states)).transpose()?;
+    let destinations = two_sided.filter(|_| slices.is_none());
     let loaded = SavedResult {
-        refit: load_refit(folder, two_sided, (states, ends))?,
+        whole: slices.as_ref().map(|s| s.whole_model(refit.as_ref().unwrap_or(&factors))),
+        slices,
+        refit,
         prices: load_prices(folder, &summary, (states, ends))?,
         witness: load_witness(&file("certificate.npz"), (states, ends))?,
         states: table("states.csv")?,
-        latent: if two_sided.is_none() { table("latent.csv")? } else { Vec::new() },
-        destinations: two_sided.map(|_| table(DESTINATIONS_FILE).map(|table| Destinations { table })).transpose()?,
+        latent: if destinations.is_none() { table("latent.csv")? } else { Vec::new() },
+        destinations: destinations.map(|_| table(DESTINATIONS_FILE).map(|table| Destinations { table })).transpose()?,
         metastates: table("metastates.csv")?,
         changed: changed(folder, &summary)?,
         factors,
@@ -154,6 +163,11 @@ impl SavedResult {
     /// What tables, page and forecasts speak of: the refit where there is one, else the solution of the stated problem.
     pub fn model(&self) -> &Factors {
         self.refit.as_ref().unwrap_or(&self.factors)
+    }
+
+    /// The same where the chain goes on: with slices, the model of the chain without them.
+    pub fn going_on(&self) -> &Factors {
+        self.whole.as_ref().unwrap_or(self.model())
     }
 
     /// A column of `states.csv`.

@@ -7,7 +7,9 @@ use metastate::aggregate::latent::LatentChain;
 
 use crate::chart::{Axis, Chart};
 use crate::colours;
+use crate::kinetic_plots;
 use crate::map::{MapLook, zone_map};
+use crate::multiples;
 use crate::page::{Extras, Heat};
 use crate::result::FitResult;
 use crate::sheet::escaped;
@@ -30,9 +32,16 @@ const DECADES: f64 = 5.0;
 pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String, String)> {
     let mut plots = Vec::new();
     let mut add = |name: &str, svg: Option<String>| plots.extend(svg.map(|svg| (format!("{name}.svg"), svg)));
+    add("ranks", ranks(extras));
     add("path", path(extras));
     add("convergence", convergence(extras));
     add("timescales", timescales(result, lag, extras));
+    if let Some(story) = extras.kinetics.as_ref().filter(|k| k.chain.len() == result.model.rank()) {
+        add("implied-timescales", kinetic_plots::implied(story));
+        add("chapman-kolmogorov", kinetic_plots::check(story));
+        add("flux", kinetic_plots::flux(story));
+    }
+    add("slices", result.slices.as_ref().and_then(|sliced| multiples::slices(result, sliced)));
     add("matrices", extras.heat.as_ref().map(matrices));
     if let Some((places, ground)) = result.coordinates.zip(extras.ground(result.coordinates)) {
         let alike = result.zones_are_metastates();
@@ -51,6 +60,15 @@ pub(crate) fn all(result: &FitResult, lag: f64, extras: &Extras) -> Vec<(String,
         }
     }
     plots
+}
+
+/// Numbers of meta-states with what was measured of each on held-out transitions. A bar is one standard error of the difference to the best number: that is what numbers are compared by.
+fn ranks(extras: &Extras) -> Option<String> {
+    let story = extras.ranks.as_ref().filter(|r| r.points.len() > 1)?;
+    let points: Vec<(f64, f64, f64)> = story.points.iter().map(|p| (p.rank as f64, p.score, p.error)).collect();
+    let (x, y) = (Axis { name: "meta-states", log: false }, Axis { name: "held-out log-likelihood a transition", log: false });
+    let title = "How many meta-states (bars: standard error of the difference to the best)";
+    Chart { title, x, y, points: &points, spans: &[], line: true, steps: None, marked: Some(story.chosen) }.svg()
 }
 
 fn path(extras: &Extras) -> Option<String> {

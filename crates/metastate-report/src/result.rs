@@ -1,19 +1,21 @@
 //! What a fit hands over, and how it becomes a folder.
 
+use std::collections::BTreeMap;
+use std::io::Cursor;
 use std::path::Path;
 
-use metastate::Label;
 use metastate::aggregate::{Partition, ZoneFlows};
 use metastate::linalg::{Mat, largest_entry, thin};
 use metastate::proof::Witness;
 use metastate::solve::Factors;
+use metastate::{Label, Slices};
 
-use crate::error::{Result, damaged, writing};
+use crate::error::{Result, damaged};
 use crate::folder::{Draft, write_file};
 use crate::ground::Ground;
 use crate::hash;
 use crate::inside;
-use crate::npz::{Array, npz_bytes};
+use crate::npz::{View, write_npz};
 use crate::page::{self, Extras};
 use crate::png::Painter;
 use crate::summary::Summary;
@@ -49,10 +51,23 @@ pub struct FitResult<'a> {
     pub flows: Option<&'a ZoneFlows>,
     /// The same in transitions, where they were counted.
     pub trips: Option<&'a Mat>,
+    /// The refit, for `refit.npz`, where there is one.
+    pub refit: Option<&'a Factors>,
     /// The dual point behind the bound.
     pub witness: &'a Witness,
+    /// The shown V with its slices told apart, where there are some; `model` is then their sum.
+    pub slices: Option<SlicedV<'a>>,
     /// Further files, by name.
     pub extra: &'a [(&'static str, Vec<u8>)],
+}
+
+/// V, and which of its rows is which slice and which state.
+#[derive(Debug, Clone, Copy)]
+pub struct SlicedV<'a> {
+    /// The rows.
+    pub slices: &'a Slices,
+    /// The profiles.
+    pub v: &'a Mat,
 }
 
 impl FitResult<'_> {
@@ -129,25 +144,11 @@ impl LargestMembership {
 pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult, extras: &Extras) -> Result<Summary> {
     let largest = LargestMembership::new(&result.model.u, result.xi);
     let draft = Draft::begin(place)?;
+    summary.files = large_files(&draft, result, &largest.metastate)?;
     let mut put = |name: &str, bytes: &[u8]| {
         summary.files.insert(name.to_owned(), hash::of_bytes(bytes));
         draft.file(name, bytes)
     };
-    let factors = [Array::matrix("U", &result.factors.u), Array::matrix("V", &result.factors.v), Array::list("xi", result.xi)];
-    put("factors.npz", &npz_bytes(&factors).map_err(writing(place))?)?;
-    let w = result.witness;
-    let witness = [
-        Array::matrix("a", &w.a),
-        Array::matrix("b", &w.b),
-        Array::list("mu", &w.mu),
-        Array::matrix("left", &w.left),
-        Array::matrix("right", &w.right),
-        Array::list("excess", &w.excess),
-    ];
-    put("certificate.npz", &npz_bytes(&witness).map_err(writing(place))?)?;
-    for (name, bytes) in state_files(place, result, &largest)? {
-        put(name, &bytes)?;
-    }
     put("metastates.csv", tables::metastates(result, &largest).as_bytes())?;
     if result.destinations.is_none() {
         let mut latent = Mat::default();
@@ -173,10 +174,13 @@ pub fn write(place: &Path, force: bool, mut summary: Summary, result: &FitResult
 
 type Files = Vec<(&'static str, Vec<u8>)>;
 
-/// The table of states, twice.
+/// The table of states, twice, for a folder that is made anew.
 fn state_files(place: &Path, result: &FitResult, largest: &LargestMembership) -> Result<Files> {
-    let twin = parquet_table::states(result, &largest.metastate).map_err(|e| damaged(place, format!("cannot be written ({e})")))?;
-    Ok(vec![("states.csv", tables::states(result, &largest.metastate).into_bytes()), ("states.parquet", twin)])
+    let (mut table, mut twin) = (Cursor::new(Vec::new()), Cursor::new(Vec::new()));
+    tables::states(&mut table, result, &largest.metastate)
+        .and_then(|()| parquet_table::states(&mut twin, result, &largest.metastate))
+        .map_err(|e| damaged(place, format!("cannot be written ({e})")))?;
+    Ok(vec![("states.csv", table.into_inner()), ("states.parquet", twin.into_inner())])
 }
 
 /// Everything about zones: their table, what moves between them, and where places are known their maps.
@@ -218,6 +222,31 @@ pub fn put_places(place: &Path, mut summary: Summary, result: &FitResult, extras
     draft.file("summary.json", json(&summary).as_bytes())?;
     draft.finish(true)?;
     Ok(html.len())
+}
+
+/// What grows with the number of states, written piece by piece: nothing of it is held a second time. The names with their hashes.
+fn large_files(draft: &Draft, result: &FitResult, metastate: &[usize]) -> Result<BTreeMap<String, String>> {
+    let w = result.witness;
+    let factors = vec![View::matrix("U", &result.factors.u), View::matrix("V", &result.factors.v), View::list("xi", result.xi)];
+    let refit = result.refit.map(|x| ("refit.npz", vec![View::matrix("U", &x.u), View::matrix("V", &x.v)]));
+    let witness = vec![
+        View::matrix("a", &w.a),
+        View::matrix("b", &w.b),
+        View::list("mu", &w.mu),
+        View::matrix("left", &w.left),
+        View::matrix("right", &w.right),
+        View::list("excess", &w.excess),
+    ];
+    let mut files = BTreeMap::new();
+    for (name, arrays) in [("factors.npz", factors), ("certificate.npz", witness)].into_iter().chain(refit) {
+        files.insert(name.to_owned(), draft.large_file(name, &mut |file| write_npz(file, &arrays))?);
+    }
+    files.insert("states.csv".to_owned(), draft.large_file("states.csv", &mut |file| tables::states(file, result, metastate))?);
+    files.insert(
+        "states.parquet".to_owned(),
+        draft.large_file("states.parquet", &mut |file| parquet_table::states(file, result, metastate))?,
+    );
+    Ok(files)
 }
 
 /// `report.html` and the plots, by their names in the folder: what [`remake`] writes there.

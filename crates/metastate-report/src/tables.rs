@@ -1,14 +1,18 @@
 //! The CSV tables. Numbers are written with the fewest digits that give them back exactly.
 
 use std::fmt::Write;
+use std::io;
 
 use metastate::aggregate::latent::LatentChain;
 use metastate::linalg::largest_entry;
 use metastate::solve::Factors;
 use metastate::{Label, Mat};
 
+use crate::disk::Target;
 use crate::result::{FitResult, LargestMembership};
 
+/// Bytes of a table that are written at a time.
+const PIECE: usize = 1 << 16;
 /// Anchor states and destinations named for each meta-state and for each zone.
 pub(crate) const NAMED: usize = 5;
 
@@ -34,7 +38,7 @@ pub fn parse_csv(text: &str) -> Option<Vec<Vec<String>>> {
 }
 
 /// `label`, `name` where names are known, `weight, metastate` (the largest membership), `zone` (of the partition), `membership_1..s`, and `lon, lat` where they are known.
-pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> String {
+pub(crate) fn states(file: &mut dyn Target, result: &FitResult, metastate: &[usize]) -> io::Result<()> {
     let u = &result.model.u;
     let mut out = String::from(if result.names.is_some() { "label,name,weight,metastate,zone" } else { "label,weight,metastate,zone" });
     (1..=u.cols()).for_each(|j| push(&mut out, format_args!(",membership_{j}")));
@@ -48,8 +52,12 @@ pub(crate) fn states(result: &FitResult, metastate: &[usize]) -> String {
             push(&mut out, format_args!(",{lon:?},{lat:?}"));
         }
         out.push('\n');
+        if out.len() >= PIECE {
+            file.write_all(out.as_bytes())?;
+            out.clear();
+        }
     }
-    out
+    file.write_all(out.as_bytes())
 }
 
 /// Size, mass, anchor states with their memberships (largest first, then by weight), top destinations with their shares, and, where the chain goes on, the share in the

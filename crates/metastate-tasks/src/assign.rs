@@ -50,6 +50,13 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     read.extend(std::fs::read_dir(&command.assign.result).into_iter().flatten().flatten().map(|e| e.path()));
     let _claim = check_place(&command.assign.out, command.assign.force, &read)?;
     let result = metastate_report::load(&command.assign.result)?;
+    if result.slices.is_some() {
+        return Err(CliError::bad(
+            "E-CLI-ASSIGN",
+            "this result was fitted with --slice, and memberships of new states are not read off slices",
+        )
+        .remedy("fit without --slice for memberships of further states"));
+    }
     let summary = &result.summary;
     let (theirs, fit) = recorded_options(&command.assign.result, &result)?;
     let (input, inherited) = as_in_the_fit(&command.input, &command.given, &theirs)?;

@@ -70,6 +70,10 @@ pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -
     crate::inputs::refuse_actions(&command.input, "count")?;
     place::keep(&command.count.out, place::inputs(&command.input))?;
     check_name(&command.count.out)?;
+    if command.input.slice.is_some() {
+        return Err(CliError::bad("E-CLI-ARGUMENT", "a counts file has pairs of states and no slices")
+            .remedy("leave out --slice; fit, path and compare read slices from the trips themselves"));
+    }
     let _claim = check_place(&command.count.out, command.count.force, &place::inputs(&command.input))?;
     stopper.doing(Doing::Reading);
     let ingested = data::ingest(&command.input, false, &mut WatchReading { reporter, stopper })?;

@@ -2,11 +2,11 @@
 
 use metastate::fit::Parts;
 use metastate::kinetics::Classes;
-use metastate::{Chain, Connected, Estimate, Given, Label, RowWeights, StateIndex, TwoSided, WeightsBy};
-use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, InputRecord, Logged, MatrixValues, ReadProgress};
+use metastate::{Chain, Connected, Estimate, Given, Label, RowWeights, SlicedCounts, StateIndex, TwoSided, WeightsBy};
+use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, InputRecord, Logged, MatrixValues, ReadProgress, SecondCounts};
 use metastate_report::{FileRecord, Ground, Outline};
 
-use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
+use crate::args::{ConnectedKind, FitArgs, Init, InputArgs, WeightsKind};
 use crate::control::{self, Control};
 use crate::error::{CliError, Result};
 use crate::places;
@@ -57,6 +57,11 @@ impl Dataset {
         self.zone_names.is_some() || self.names.is_some() || (!self.ground.is_some_and(Ground::is_cells) && texts())
     }
 
+    /// The chain that tables, zones and times speak of: the same, or the chain without its slices.
+    pub fn shown_chain(&self) -> &Chain {
+        self.data.going_on().unwrap_or(self.data.chain())
+    }
+
     /// The counts in parts; none for a transition matrix.
     pub fn parts(&self) -> Option<&Parts> {
         self.data.parts()
@@ -82,6 +87,7 @@ pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn ReadProgr
 /// Reads the inputs and estimates the chain.
 pub fn load(input: &InputArgs, fit: &FitArgs, progress: &mut dyn ReadProgress) -> Result<Dataset> {
     control::check(input, fit)?;
+    check_slices(input.slice.is_some(), fit)?;
     estimate(ingest(input, fit.needs_parts(), progress)?, fit)
 }
 
@@ -186,6 +192,45 @@ fn connected(fit: &FitArgs) -> Connected {
     }
 }
 
+/// Slices at most: each is a panel of the page and a part of every profile.
+const MOST_SLICES: usize = 1000;
+
+/// Refuses what slices cannot have.
+fn check_slices(asked: bool, fit: &FitArgs) -> Result<()> {
+    let refused = |option: &str, why: &str| {
+        Err(CliError::bad("E-CLI-ARGUMENT", format!("--slice and --{option} do not go together: {why}"))
+            .remedy(format!("leave out --{option}, or --slice")))
+    };
+    match asked {
+        true if fit.bipartite => refused("bipartite", "flows between zones in a slice need places that are left and reached"),
+        true if fit.truth.is_some() => refused("truth", "the truth is compared with chains that have no slices"),
+        true if matches!(fit.init(), Init::Result(_)) => refused("init", "a fit with slices starts at a spectral solution or at random"),
+        _ => Ok(()),
+    }
+}
+
+/// Estimates the chain of data with slices.
+fn sliced(counted: &CountedStates, second: &SecondCounts, fit: &FitArgs, estimate: &Estimate) -> Result<metastate::Data> {
+    check_slices(true, fit)?;
+    match second.labels.len() {
+        1 => {
+            let only = second.labels.label(0).to_string();
+            Err(CliError::bad(
+                "E-CLI-ARGUMENT",
+                format!("all rows are in one slice (`{}`), so nothing can differ between slices", only.escape_debug()),
+            )
+            .remedy("leave out --slice, or name a column that takes several values"))
+        }
+        n if n > MOST_SLICES => Err(CliError::bad("E-CLI-ARGUMENT", format!("there are {n} slices; at most {MOST_SLICES} are allowed"))
+            .remedy("slice more coarsely: hour(COL), weekday(COL), month(COL), date(COL), or a column with fewer values")),
+        _ => {
+            let SecondCounts { labels, pairs, counts, .. } = second;
+            let told_apart = SlicedCounts { slices: labels.clone(), columns: pairs.clone(), counts: counts.clone() };
+            Ok(metastate::Data::sliced(&counted.counts, &told_apart, estimate)?)
+        }
+    }
+}
+
 /// Estimates the chain; states without weight are left out, the others keep their labels and places.
 pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
     let weights_by = match fit.weights_by {
@@ -193,10 +238,11 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
         WeightsKind::Arrivals => WeightsBy::Arrivals,
     };
     let estimate = Estimate { weights_by, weight_power: fit.weight_power, connected: connected(fit) };
-    let data = match &counted.frames {
+    let data = match (&counted.second, &counted.frames) {
+        (Some(second), _) => sliced(&counted, second, fit, &estimate)?,
         _ if fit.bipartite => metastate::Data::between(&TwoSided::of(&counted.counts), fit.weight_power)?,
-        Some(frames) => metastate::Data::from_frames(&counted.counts, frames, &estimate)?,
-        None => metastate::Data::from_counts(&counted.counts, &estimate)?,
+        (None, Some(frames)) => metastate::Data::from_frames(&counted.counts, frames, &estimate)?,
+        (None, None) => metastate::Data::from_counts(&counted.counts, &estimate)?,
     };
     let all = counted.counts.index();
     let places = |of: &StateIndex| -> Option<Vec<(f64, f64)>> {
@@ -204,7 +250,7 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
         of.labels().map(|label| all.position(&label).map(|i| known[i as usize])).collect()
     };
     let coordinates = places(data.chain().index());
-    let destination_coordinates = places(data.chain().destinations()).filter(|_| !data.chain().goes_on());
+    let destination_coordinates = data.going_on().is_none().then(|| places(data.chain().destinations())).flatten();
     Ok(Dataset {
         data,
         coordinates,

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use metastate::aggregate::Partition;
-use metastate::fit::Unfinished;
+use metastate::fit::{Refit, Unfinished};
 use metastate::linalg::Mat;
 use metastate::{Label, Model, fit_from};
+use metastate_ingest::Ingested;
 use metastate_report::page::{ControlStory, Extras};
-use metastate_report::{Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, Summary, folder};
+use metastate_report::{ChangeRecord, Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, SlicedV, Summary, folder};
 use serde_json::{Value, json};
 
 use crate::args::{FitArgs, Init, InputArgs, ObjectiveKind, Options, RefitKind, RunArgs};
@@ -16,10 +17,11 @@ use crate::checkpoint::{self, Checkpoint};
 use crate::control;
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
+use crate::memory::{self, Estimate, Work};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
-use crate::{memory, path_checkpoint, place, record, report, settings, truth};
+use crate::{path_checkpoint, place, record, report, settings, times, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -48,6 +50,7 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
         folder::tidy(place);
     }
 
+    memory::check_sizes(&job.input, &job.fit)?;
     stopper.doing(Doing::Reading);
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
@@ -65,6 +68,31 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     state.doing = Doing::Done;
     reporter.clear();
     Ok(summary)
+}
+
+/// What the run would take. Nothing is written; sizes come from headers where these tell them, else from what `ingest` reads.
+pub fn estimate(
+    job: &Job,
+    reporter: &mut Reporter,
+    stopper: &Stopper,
+    ingest: impl FnOnce(&mut WatchReading) -> Result<Ingested>,
+) -> Result<Estimate> {
+    check(job)?;
+    let work = |states, pairs, counted| Work { whole_path: job.whole_path, ..Work::new(&job.fit, states, pairs, counted) };
+    let sized = memory::sizes(&job.input)?;
+    if let Some(found) = sized {
+        let counted = !found.probabilities;
+        return Estimate::new(work(found.states, found.pairs, counted), &job.input, "from the headers".to_owned(), 1.0);
+    }
+    stopper.doing(Doing::Reading);
+    let loaded = data::estimate(ingest(&mut WatchReading { reporter, stopper })?, &job.fit)?;
+    stopper.doing(Doing::Working);
+    reporter.clear();
+    let (chain, counted) = (loaded.chain(), loaded.parts().is_some());
+    let rows = loaded.rows;
+    let work = Work { from_rows: true, ..work(chain.states().max(chain.p().cols()) as u64, chain.nonzeros() as u64, counted) };
+    drop(loaded);
+    Estimate::new(work, &job.input, format!("counted in {rows} rows"), 1.0)
 }
 
 /// Refuses what can be refused before any data is read.
@@ -118,11 +146,13 @@ impl FitOutcome {
             zone_names: &self.zone_names,
             zones_have_names: self.loaded.zones_have_names(),
             factors: &self.model.solution.factors,
-            model: self.model.factors(),
+            model: self.model.going_on(),
             partition: &self.model.zones,
             flows: self.model.moves.as_ref().map(|m| &m.flows),
             trips: self.trips.as_ref(),
+            refit: self.model.refit.as_ref().map(Refit::factors),
             witness: &self.model.solution.witness,
+            slices: self.model.slices.as_ref().map(|s| SlicedV { slices: &s.slices, v: &self.model.factors().v }),
             extra: &self.extra,
         }
     }
@@ -130,14 +160,16 @@ impl FitOutcome {
     /// What the page shows beyond the tables.
     pub fn extras(&self) -> Result<Extras> {
         let path = self.model.chosen.as_ref().map(record::path_story);
-        let extras = report::extras(self.loaded.chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
+        let ranks = self.model.chosen.as_ref().and_then(|c| record::ranks_story(&c.choice));
+        let extras = report::extras(self.loaded.shown_chain(), &self.result(), self.trace.clone(), path, self.summary.seed)?;
+        let extras = Extras { ranks, ..extras };
         let lag = self.summary.lag();
         let actions = self.extra.iter().find(|(name, _)| *name == metastate_report::ACTIONS_FILE);
         let control = actions.and_then(|(_, bytes)| ControlStory::of(&String::from_utf8_lossy(bytes), None).ok());
         let extras = Extras { control, ..extras };
         let Some(moves) = &self.model.moves else { return Ok(extras) };
         let timescale_intervals = record::timescales(&moves.kinetics, lag);
-        Ok(Extras { timescale_intervals, kinetics: Some(record::kinetics_story(&moves.kinetics, lag)), ..extras })
+        Ok(Extras { timescale_intervals, kinetics: Some(times::story(&moves.kinetics, self.kinetics.as_ref(), lag)), ..extras })
     }
 
     /// Writes the folder, whole or not at all.
@@ -156,10 +188,11 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     }
     memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())?;
     reporter.say(&loaded.read_as);
-    let states = match (chain.goes_on(), &loaded.control) {
-        (true, _) => format!("{} states", chain.states()),
-        (false, Some(c)) => format!("{} states, {} actions: {} pairs", c.states.len(), c.actions.len(), c.tried.pairs.len()),
-        (false, None) => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
+    let states = match (chain.goes_on(), loaded.data.slices(), &loaded.control) {
+        (true, ..) => format!("{} states", chain.states()),
+        (false, Some(slices), _) => format!("{} states, {} slices", chain.states(), slices.len()),
+        (false, None, Some(c)) => format!("{} states, {} actions: {} pairs", c.states.len(), c.actions.len(), c.tried.pairs.len()),
+        (false, None, None) => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
     };
     reporter.say(format!("{states}, {} transitions, {} pairs", chain.transitions(), chain.nonzeros()));
     loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
@@ -201,8 +234,9 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
 
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
-    let destinations = (!loaded.chain().goes_on()).then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
-    let kinetics = model.moves.as_ref().map(|_| record::kinetics_file(&loaded.data, &model)).transpose()?;
+    let destinations = loaded.data.going_on().is_none().then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
+    let uncertain = loaded.data.uncertain(job.fit.bootstrap > 0, job.fit.reversible, job.seed);
+    let kinetics = model.moves.as_ref().map(|_| times::file(&loaded.data, &model, uncertain.as_ref())).transpose()?;
     let mut extra = record::files(kinetics.as_ref(), &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
     if let Some(labels) = &destinations {
         let arrivals = loaded.chain().counts().map(metastate::Csr::column_sums).unwrap_or_default();
@@ -216,8 +250,12 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
         summary.control = Some(control.record(&model, rewards.as_ref()));
         extra.extend(control.files(&model, rewards.as_ref()));
     }
+    if let Some(sliced) = &model.slices {
+        let files = record::slice_files(sliced, summary.slices.as_ref(), &loaded.data, &model, &labels);
+        extra.extend(files.map_err(|e| CliError::write(&job.run.out, e))?);
+    }
     all_numbers(&summary, &extra)?;
-    let trips = model.moves.as_ref().and_then(|_| loaded.chain().counts()).map(|counts| between_zones(counts, &model.zones));
+    let trips = model.moves.as_ref().and_then(|_| loaded.shown_chain().counts()).map(|counts| between_zones(counts, &model.zones));
     let (given, hints) = loaded.zone_names.as_ref().map(|names| names.of(&model.zones, &texts(&labels))).unwrap_or_default();
     summary.hints.extend(hints);
     let mut outcome = FitOutcome { summary, model, extra, kinetics, labels, zone_names: given, trips, destinations, trace, loaded };
@@ -360,6 +398,18 @@ fn kinetics_in_words(k: &KineticsRecord) -> String {
     }
 }
 
+/// Which zones change over the slices, those that change most first.
+fn change_in_words(change: &ChangeRecord) -> String {
+    let mut order: Vec<usize> = (0..change.zones.len()).collect();
+    order.sort_by(|&a, &b| change.zones[b].gain.total_cmp(&change.zones[a].gain));
+    let one = |&z: &usize| format!("zone {} by {:.3} nats a transition (p = {:.3})", z + 1, change.zones[z].gain, change.zones[z].p_value);
+    let most = order.iter().take(3).map(one).collect::<Vec<_>>().join(", ");
+    format!(
+        "over the slices, where trips lead changes by {:.3} nats a held-out transition (p = {:.3}, {} deals); most: {most}\n",
+        change.whole.gain, change.whole.p_value, change.permutations
+    )
+}
+
 /// What a person wants to know, in a few lines.
 pub fn describe(s: &Summary, out: &Path) -> String {
     let rank = s.refit.as_ref().map_or(s.rank, |r| r.rank());
@@ -374,10 +424,11 @@ pub fn describe(s: &Summary, out: &Path) -> String {
             format!("penalised solution beside it: {} {}, ", s.rank, if s.rank == 1 { "meta-state" } else { "meta-states" }),
         ),
     };
-    let between = match (s.destinations, &s.control) {
-        (None, _) => format!("behind {} states", s.states),
-        (Some(_), Some(c)) => format!("behind {} states under {} actions", c.states, c.actions),
-        (Some(n), None) => format!("between {} origins and {n} destinations", s.states),
+    let between = match (s.destinations, &s.slices, &s.control) {
+        (Some(_), _, Some(c)) => format!("behind {} states under {} actions", c.states, c.actions),
+        (Some(n), _, None) => format!("between {} origins and {n} destinations", s.states),
+        (None, Some(slices), _) => format!("behind {} states, the same in all {} slices", s.states, slices.labels.len()),
+        (None, None, _) => format!("behind {} states", s.states),
     };
     let mut text = format!(
         "{rank} {word} {between} ({} transitions, {} pairs)\n{shown}{of_what}status {}: objective {:.9e}, {gap}\nlambda {:.4e} ({:.3e} of lambda_max), {} sweeps, {:.1} s\n",
@@ -403,6 +454,9 @@ pub fn describe(s: &Summary, out: &Path) -> String {
         text += &format!("against the truth: recovery error {re:.3e}, sampling error {se:.3e}\n");
     }
     text += &s.control.as_ref().map_or_else(String::new, control::in_words);
+    if let Some(change) = s.slices.as_ref().and_then(|s| s.change.as_ref()) {
+        text += &change_in_words(change);
+    }
     if let Some(k) = &s.kinetics {
         text += &kinetics_in_words(k);
     }

@@ -1,7 +1,7 @@
 //! What the options about inputs mean to the reader.
 
 use metastate::CountMode;
-use metastate_ingest::{As, CellSize, Delimiter, InputSettings, LogColumns, TextTable};
+use metastate_ingest::{As, CellSize, Delimiter, Expression, InputSettings, LogColumns, SecondLabel, Side, TextTable};
 
 use crate::args::{Cell, CountKind, InputArgs, InputKind};
 use crate::error::{CliError, Result};
@@ -12,8 +12,10 @@ pub fn settings(input: &InputArgs) -> Result<InputSettings> {
     let bbox = bbox.map_err(|e: String| CliError::bad("E-CLI-ARGUMENT", format!("--bbox: {e}")))?;
     let delimiter = input.delimiter.as_deref().map(str::parse::<Delimiter>).transpose();
     let delimiter = delimiter.map_err(|e| CliError::bad("E-CLI-ARGUMENT", format!("--delimiter: {e}")))?;
+    let slice = input.slice.as_deref().map(str::parse::<Expression>).transpose();
+    let slice = slice.map_err(|e| CliError::bad("E-CLI-ARGUMENT", format!("--slice: {e}")))?;
     Ok(InputSettings {
-        second: None,
+        second: slice.map(|expression| SecondLabel { option: "slice", expression, side: Side::Columns, value: None }),
         text: TextTable { no_header: input.no_header, delimiter, columns: input.columns.clone() },
         as_: input.as_.map(|kind| match kind {
             InputKind::Trips => As::Trips,

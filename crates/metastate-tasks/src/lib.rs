@@ -29,6 +29,7 @@ pub mod report;
 pub mod settings;
 pub mod simulate;
 pub mod stop;
+mod times;
 mod truth;
 pub mod verify;
 pub mod watch;

@@ -71,11 +71,13 @@ pub fn give(place: &Path, command: &ReportArgs) -> Result<()> {
         zone_names: &zone_names,
         zones_have_names,
         factors: &loaded.factors,
-        model: loaded.model(),
+        model: loaded.going_on(),
         partition: &partition,
         flows: flows.as_ref(),
         trips: trips.as_ref(),
+        refit: None,
         witness: &loaded.witness,
+        slices: loaded.slices.as_ref().map(|slices| metastate_report::SlicedV { slices, v: &loaded.model().v }),
         extra: &[],
     };
     let all_names = result.zone_set().zone_names();

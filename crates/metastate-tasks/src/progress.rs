@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use metastate::solve;
+use metastate::solve::select::Outlook;
 use metastate_ingest::Update;
 
 /// Shows how far the work is: a bar on a terminal, lines in a log, a call of somebody's function.
@@ -128,8 +129,10 @@ impl Reporter {
     }
 
     /// From the choice of the rank.
-    pub fn choosing(&mut self, rank: usize, value: f64) {
-        self.message("choosing", || format!("rank {rank}, held-out log-likelihood {value:.5} a transition"));
+    pub fn choosing(&mut self, so_far: &Outlook) {
+        self.enter("choosing", None, 0);
+        let taken = self.phase_start.elapsed().as_secs_f64();
+        self.message("choosing", || choosing(so_far, taken));
     }
 
     /// From the likelihood refit.
@@ -198,6 +201,16 @@ impl Reporter {
     }
 }
 
+/// How far the choice is. What is left is taken to go on at the pace so far: first looks are quicker than the careful fits that follow.
+fn choosing(so_far: &Outlook, taken: f64) -> String {
+    let Outlook { fits, about, best } = *so_far;
+    let seen = best.map_or_else(String::new, |(rank, score)| {
+        format!(", best so far {rank} meta-state{} with {score:.5} a transition held out", if rank == 1 { "" } else { "s" })
+    });
+    let left = if fits == 0 { String::new() } else { format!(", about {} left", brief(taken / fits as f64 * (about - fits) as f64)) };
+    format!("{fits} of about {about} fits{seen}{left}")
+}
+
 /// Seconds, minutes or hours, whichever is shortest.
 fn brief(seconds: f64) -> String {
     match seconds {
@@ -211,6 +224,16 @@ fn brief(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_choice_says_how_far_it_is() {
+        let so_far = Outlook { fits: 10, about: 25, best: Some((8, -7.0123)) };
+        assert_eq!(
+            choosing(&so_far, 4.0),
+            "10 of about 25 fits, best so far 8 meta-states with -7.01230 a transition held out, about 6 s left"
+        );
+        assert_eq!(choosing(&Outlook { fits: 0, about: 25, best: None }, 1.0), "0 of about 25 fits");
+    }
 
     #[test]
     fn a_residual_that_falls_tenfold_a_second_needs_three_seconds_for_three_decades() {

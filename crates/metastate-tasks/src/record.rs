@@ -2,27 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use metastate::aggregate::latent::Mode;
-use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, Stated};
-use metastate::kinetics::{Kinetics, Microstates};
-use metastate::linalg::Mat;
+use metastate::aggregate::ZoneChange;
+use metastate::fit::{ABOVE_NOISE, CONFIDENCE, Chosen, Intervals, Refit, SlicedModel, Stated};
+use metastate::kinetics::Kinetics;
+use metastate::solve::errors;
 use metastate::solve::path::LambdaPoint;
 use metastate::solve::score::Smoothing;
-use metastate::solve::select::Choice;
-use metastate::solve::{Factors, errors};
+use metastate::solve::select::{Attempt, Choice};
 use metastate::{Data, Label, Model, Operator};
 use metastate_report::WhitenedRecord;
 use metastate_report::npz::{Array, npz_bytes};
-use metastate_report::page::{KineticsStory, PathPoint, PathStory, StoryMode};
+use metastate_report::page::{PathPoint, PathStory, RankPoint, RanksStory};
 use metastate_report::{
-    ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, KineticsRecord, LeastSquaresRecord, LedgerRecord, LikelihoodRecord,
-    RefitRecord, SCHEMA, SavedKinetics, Summary, TriedStart, UncertaintyRecord, kinetics_npz, path_csv, ranks_csv, uncertainty_csv,
+    CHANGES_FILE, ChangeRecord, ChoiceFrame, ChoiceRecord, ErrorMeasures, KINETICS_FILE, LeastSquaresRecord, LedgerRecord,
+    LikelihoodRecord, PROFILES_FILE, RefitRecord, SCHEMA, SLICE_ROWS_FILE, SLICES_FILE, SavedKinetics, SlicesRecord, Summary, TriedStart,
+    UncertaintyRecord, ZoneChangeRecord, changes_csv, kinetics_npz, path_csv, profiles_parquet, ranks_csv, slice_rows_npz, slices_csv,
+    uncertainty_csv,
 };
 use serde_json::json;
 
 use crate::data::Dataset;
 use crate::fit::Job;
 use crate::settings;
+use crate::times;
 
 /// What the intervals speak of, and what they do not; `docs/statistics.md` has the measured coverage.
 const INTERVALS: &str = "of the memberships in the meta-states as they are here: so wide that, in draws where the truth is known, the stated share of them holds what endlessly many \
@@ -39,7 +41,7 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: solution.status.into(),
         states: chain.states(),
-        destinations: (!chain.goes_on()).then(|| chain.p().cols()),
+        destinations: loaded.data.going_on().is_none().then(|| chain.p().cols()),
         transitions: chain.transitions(),
         nonzeros: chain.nonzeros(),
         lambda: solution.lambda,
@@ -72,10 +74,56 @@ pub fn summary(job: &Job, loaded: &Dataset, model: &Model, truth: Option<&dyn Op
         refit: model.refit.as_ref().map(|r| refit(r, truth.map(|p| errors::relative_recovery_error(chain.weights(), r.factors(), p)))),
         whitened: model.stated.as_ref().map(whitened),
         uncertainty: model.intervals.as_ref().map(|found| uncertainty(found, model.moves.as_ref().map(|m| &m.kinetics), lag(job))),
-        kinetics: model.moves.as_ref().map(|m| kinetics(model, &m.kinetics, chain.xi(), lag(job))),
+        kinetics: model.moves.as_ref().map(|m| times::record(model, &m.kinetics, chain.xi(), lag(job))),
+        slices: model.slices.as_ref().map(|s| slices(job, s)),
         control: None,
         files: BTreeMap::new(),
     }
+}
+
+/// How the flows of slices are known.
+const FLOWS: &str = "estimated: shares of all transitions, as the shown model has them";
+/// What is told of change.
+const CHANGE: &str = "measured on held-out transitions: the logarithm of the likelihood with shares of its own for each slice over that with one for all, from zone to zone; the p-value by dealing \
+    the slices anew among the transitions of each state, with the zones as they are";
+
+/// What was asked of the slices, and which zones change.
+fn slices(job: &Job, found: &SlicedModel) -> SlicesRecord {
+    let zone = |c: &ZoneChange| ZoneChangeRecord { transitions: c.transitions, log_ratio: c.log_ratio, gain: c.gain(), p_value: c.p_value };
+    SlicesRecord {
+        expression: job.input.slice.clone().unwrap_or_default(),
+        labels: found.slices.labels().labels().map(|l| l.to_string()).collect(),
+        rows: found.slices.columns().len(),
+        flows_are: FLOWS.to_owned(),
+        change: found.change.as_ref().map(|c| ChangeRecord {
+            folds: c.folds,
+            permutations: c.permutations,
+            change_is: CHANGE.to_owned(),
+            whole: zone(&c.whole),
+            zones: c.zones.iter().map(zone).collect(),
+        }),
+    }
+}
+
+/// The files of the slices.
+pub fn slice_files(
+    found: &SlicedModel,
+    record: Option<&SlicesRecord>,
+    data: &Data,
+    model: &Model,
+    labels: &[Label],
+) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let arrivals = data.chain().counts().map(metastate::Csr::column_sums).unwrap_or_default();
+    let profiles = profiles_parquet(&found.slices, labels, &model.factors().v, &arrivals).map_err(std::io::Error::other)?;
+    let mut files = vec![
+        (SLICES_FILE, slices_csv(&found.slices, &found.flows).into_bytes()),
+        (PROFILES_FILE, profiles),
+        (SLICE_ROWS_FILE, slice_rows_npz(&found.slices)?),
+    ];
+    if let Some(change) = record.and_then(|r| r.change.as_ref()) {
+        files.push((CHANGES_FILE, changes_csv(&change.zones).into_bytes()));
+    }
+    Ok(files)
 }
 
 /// How rank, prior and lambda were chosen.
@@ -141,64 +189,8 @@ pub fn timescales(kinetics: &Kinetics, lag: f64) -> Vec<(Option<f64>, Option<f64
     kinetics.timescale_intervals(CONFIDENCE).into_iter().map(|(low, high)| (finite(lag * low), finite(lag * high))).collect()
 }
 
-fn finite(t: f64) -> Option<f64> {
+pub(crate) fn finite(t: f64) -> Option<f64> {
     t.is_finite().then_some(t)
-}
-
-/// Times and how the states hang together.
-fn kinetics(model: &Model, k: &Kinetics, xi: &[f64], lag: f64) -> KineticsRecord {
-    let times = |modes: &[Mode]| modes.iter().skip(1).map(|m| finite(lag * m.timescale)).collect();
-    let limit = model.kinetic_chain().and_then(|c| c.stationary(xi)).map(|laws| laws.limit).unwrap_or_default();
-    KineticsRecord {
-        carries: k.carries,
-        lag,
-        timescales: times(&k.modes),
-        timescale_intervals: timescales(k, lag),
-        microstate_timescales: times(&k.microstates),
-        stationary: limit,
-        closed_metastates: k.structure.closed.iter().map(|c| c.members.iter().map(|j| j + 1).collect()).collect(),
-        closed_classes: k.classes.closed_by_size().iter().map(|&c| k.classes.sizes[c as usize]).collect(),
-        transient_states: k.classes.transient_states(),
-        absorbing_states: k.classes.absorbing_states(),
-        share: k.share,
-        steps: k.steps,
-        told_apart: k.told_apart,
-        reversible: k.reversible,
-    }
-}
-
-/// The chain of the meta-states as the page shows it.
-pub fn kinetics_story(k: &Kinetics, lag: f64) -> KineticsStory {
-    let chain = (0..k.rank()).map(|j| k.chain.row(j).to_vec()).collect();
-    let modes = k.modes.iter().skip(1).map(|m| StoryMode { re: m.re, im: m.im, timescale: finite(lag * m.timescale) }).collect();
-    KineticsStory { chain, modes }
-}
-
-/// Passage times between hard meta-states are looked for among so many states at most, and in so many products.
-const MOST_STATES_WITH_PASSAGE: usize = 3000;
-const MOST_WORK_WITH_PASSAGE: usize = 50_000_000;
-
-/// `kinetics.npz`.
-pub fn kinetics_file(data: &Data, model: &Model) -> metastate::Result<SavedKinetics> {
-    let (k, chain) = (&model.moves()?.kinetics, data.chain());
-    let s = k.rank();
-    let quick = chain.states() <= MOST_STATES_WITH_PASSAGE && chain.nonzeros().saturating_mul(s) <= MOST_WORK_WITH_PASSAGE;
-    let passage_states = if quick {
-        let part: Vec<usize> = model.memberships().largest_entries().collect();
-        Microstates::weighted(chain.p(), model.memberships(), chain.departures().to_vec())?.passage_between(&part, s)?
-    } else {
-        Mat::from_fn(s, s, |_, _| f64::NAN)
-    };
-    let drawn = k.draws.as_ref();
-    let time = |modes: &[Mode], place: usize| modes.get(place).map_or(f64::NAN, |m| m.timescale);
-    let draw_timescales = drawn.map_or_else(Mat::default, |d| Mat::from_fn(d.modes.len(), s - 1, |b, place| time(&d.modes[b], place + 1)));
-    Ok(SavedKinetics {
-        chain: k.chain.clone(),
-        projected: k.projected.clone(),
-        passage_states,
-        draws: drawn.map(|d| d.chains.clone()).unwrap_or_default(),
-        draw_timescales,
-    })
 }
 
 /// The terms of the whitened problem.
@@ -218,7 +210,7 @@ fn whitened(s: &Stated) -> WhitenedRecord {
     }
 }
 
-/// The files that go with a choice, a second fit and intervals.
+/// The smaller files that go with a choice, a second fit and intervals.
 pub fn files(kinetics: Option<&SavedKinetics>, model: &Model, labels: &[Label]) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut files = Vec::new();
     if let Some(kinetics) = kinetics {
@@ -231,14 +223,25 @@ pub fn files(kinetics: Option<&SavedKinetics>, model: &Model, labels: &[Label]) 
     if let Some(stated) = &model.stated {
         files.push(("prices.npz", npz_bytes(&[Array::matrix("rows", &stated.rows), Array::matrix("columns", &stated.columns)])?));
     }
-    if let Some(refit) = &model.refit {
-        let Factors { u, v } = refit.factors();
-        files.push(("refit.npz", npz_bytes(&[Array::matrix("U", u), Array::matrix("V", v)])?));
-    }
     if let Some(found) = &model.intervals {
         files.push(("uncertainty.csv", uncertainty_csv(&found.uncertainty, model.factors(), labels).into_bytes()));
     }
     Ok(files)
+}
+
+/// The numbers of meta-states that were tried, as the page tells them; nothing where the number was given.
+pub fn ranks_story(choice: &Choice) -> Option<RanksStory> {
+    let best = &choice.at(choice.best_rank)?.held_out;
+    let point = |r: &Attempt| {
+        let (behind, error) = r.held_out.behind(best);
+        let score = choice.mean_score(r.rank)?.0;
+        let all_finite = [score, behind, error].iter().all(|x| x.is_finite());
+        all_finite.then_some(RankPoint { rank: r.rank, score, behind, error, first_look: r.first_look })
+    };
+    let points: Vec<RankPoint> = choice.ranks.iter().filter_map(point).collect();
+    let chosen = points.iter().position(|p| p.rank == choice.rank)?;
+    let counts = choice.empirical.1.log_likelihood();
+    (!choice.given && counts.is_finite()).then(|| RanksStory { sentence: choice.sentence(), chosen, points, counts })
 }
 
 /// The path as the page tells it.

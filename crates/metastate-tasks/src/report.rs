@@ -8,7 +8,7 @@ use metastate::linalg::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
 use metastate_report::folder::{self, Draft};
 use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
-use metastate_report::{FitResult, Ground, Painter, SavedResult, inside, parse_csv, spreadsheet_field};
+use metastate_report::{FitResult, Ground, Painter, SavedResult, SlicedV, inside, parse_csv, spreadsheet_field};
 use serde::Serialize;
 
 use crate::args::{Clusters, ReportArgs};
@@ -192,11 +192,13 @@ fn fit_anew(place: &Path, painter: Option<&Painter>) -> Result<usize> {
         zone_names: &zone_names,
         zones_have_names: extras.zones_have_names,
         factors: &loaded.factors,
-        model: loaded.model(),
+        model: loaded.going_on(),
         partition: &partition,
         flows: None,
         trips: None,
+        refit: None,
         witness: &loaded.witness,
+        slices: loaded.slices.as_ref().map(|slices| SlicedV { slices, v: &loaded.model().v }),
         extra: &[],
     };
     Ok(metastate_report::remake(place, &loaded.summary, &result, &extras, painter)?)

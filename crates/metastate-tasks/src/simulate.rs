@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch};
-use metastate::simulate::{City, Trip, city, controlled, planted};
-use metastate_report::npz::npy_bytes;
+use metastate::simulate::{City, GroupWorld, Trip, city, controlled, planted};
+use metastate_report::npz::{npy_bytes, write_counts_matrix};
 use metastate_report::{Claim, folder, number};
 use parquet::arrow::ArrowWriter;
 use serde::Serialize;
 
-use crate::args::{CityArgs, ControlledArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
+use crate::args::{CityArgs, ControlledArgs, GroupsArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
 use crate::count::check_place;
 use crate::error::{CliError, Result};
 
@@ -69,6 +69,7 @@ pub fn run(what: &SimulateWhat, seed: u64) -> Result<Simulated> {
             let _claim = Claim::folder(&asked.out, asked.force)?;
             write_controlled(asked, seed)
         }
+        SimulateWhat::Groups(args) => groups(args, seed),
     }
 }
 
@@ -109,6 +110,23 @@ fn write_controlled(asked: &ControlledArgs, seed: u64) -> Result<Simulated> {
         rank: *rank,
         files: files.iter().map(|f| out.join(f).display().to_string()).collect(),
     })
+}
+
+fn groups(GroupsArgs { states, groups, transitions, out, force }: &GroupsArgs, seed: u64) -> Result<Simulated> {
+    if extension(out) != "npz" {
+        return Err(extensions(out, ".npz"));
+    }
+    let truth = with_suffix(out, ".groups.csv");
+    let _claims = [check_place(out, *force, &[])?, check_place(&truth, *force, &[])?];
+    let world = GroupWorld::new(*states, *groups, *transitions, seed)?;
+    write_counts_matrix(out, *states, &|each| world.for_each_row(|columns, counts| each(columns, counts)))?;
+    let mut text = String::from("state,group\n");
+    for (i, g) in world.group.iter().enumerate() {
+        let _ = writeln!(text, "{i},{}", g + 1); // into a String
+    }
+    folder::write_file(&truth, text.as_bytes())?;
+    let files = vec![out.display().to_string(), truth.display().to_string()];
+    Ok(Simulated { what: "groups", states: *states, rank: *groups, files })
 }
 
 fn write_planted(states: usize, rank: usize, steps: Option<u64>, out: &Path, force: bool, seed: u64) -> Result<Simulated> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use metastate::fit::{FitObserver, Stage, Unfinished};
 use metastate::solve::path::LambdaPoint;
-use metastate::solve::select::{Attempt, Choice};
+use metastate::solve::select::{Choice, Outlook};
 use metastate::solve::{Control, Event, Observer, Progress, Snapshot};
 use metastate_ingest::Update;
 use metastate_report::page::{RankChange, TracePoint};
@@ -205,8 +205,8 @@ impl FitObserver for FitWatch<'_> {
         }
     }
 
-    fn attempted(&mut self, attempt: &Attempt) {
-        self.reporter.choosing(attempt.rank, attempt.held_out.log_likelihood());
+    fn choosing(&mut self, so_far: &Outlook) {
+        self.reporter.choosing(so_far);
     }
 
     fn chosen(&mut self, choice: &Choice) {

@@ -37,7 +37,7 @@ pub mod solve;
 mod stats;
 pub mod verify;
 
-pub use chain::{Chain, Connected, Estimate, Given, RowWeights, TwoSided, WeightPower, WeightsBy};
+pub use chain::{Chain, Connected, Estimate, Given, RowWeights, SlicedCounts, Slices, TwoSided, WeightPower, WeightsBy};
 pub use counts::{Connectivity, CountMode, Counts, Folds, Label, StateClass, StateIndex, TransitionCounter};
 pub use error::{Error, Result};
 pub use fit::{Data, FitOptions, Model, fit, fit_from};

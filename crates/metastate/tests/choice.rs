@@ -9,8 +9,8 @@ use metastate::simulate::planted;
 use metastate::solve::bootstrap::{BootstrapSettings, Resample, bootstrap};
 use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
 use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
-use metastate::solve::score::Smoothing;
-use metastate::solve::select::{Attempt, SelectSettings, select, select_prior, select_watched};
+use metastate::solve::score::{Model, Smoothing, score};
+use metastate::solve::select::{Attempt, Outlook, SelectSettings, outlook, select, select_prior, select_watched};
 use metastate::solve::{Settings, Silent, StopRule, lambda_max};
 use metastate::{Chain, Csr, Folds, Mat};
 use rand::{RngExt, SeedableRng};
@@ -116,6 +116,45 @@ fn a_search_that_was_ended_goes_on_from_what_was_tried() {
             true
         });
         assert_eq!((resumed.unwrap().as_ref(), fitted), (Some(&choice), all.len() - end));
+    }
+}
+
+#[test]
+fn a_choice_says_how_far_it_is() {
+    let planted = planted(80, 3, 5).unwrap().sample_counts(60_000, 5).unwrap().csr().clone();
+    for (counts, folds, max_rank) in [(planted, 4, 7), (ring(60, 8.0, 20_000, 3), 3, 20)] {
+        let folds = Folds::of_trips(&counts, folds, 1).unwrap();
+        let settings = SelectSettings { max_rank, ..SelectSettings::default() };
+        let mut seen: Vec<Outlook> = Vec::new();
+        let choice = select_watched(&folds, &settings, Vec::new(), &mut |attempts| {
+            seen.push(outlook(attempts, folds.len(), false));
+            true
+        });
+        let choice = choice.unwrap().unwrap();
+        assert!(seen.windows(2).all(|w| w[0].fits < w[1].fits) && seen.iter().all(|o| o.about > o.fits));
+        let total = seen[seen.len() - 1].fits as f64;
+        // About is about: never off by more than a factor of three.
+        assert!(seen.iter().all(|o| (o.about as f64 / total).ln().abs() < 3f64.ln()), "{total}: {seen:?}");
+        let (rank, score) = seen[seen.len() - 1].best.unwrap();
+        assert!(choice.at(rank).is_some() && score >= choice.chosen.held_out.log_likelihood());
+    }
+    assert_eq!(outlook(&[], 5, true), Outlook { fits: 0, about: 15, best: None });
+}
+
+#[test]
+fn the_baseline_gets_the_best_of_all_pseudo_counts() {
+    for (d, r, ratio, seed) in [(120, 4, 3, 1), (90, 3, 40, 2)] {
+        let counts = planted(d, r, seed).unwrap().sample_counts((ratio * d * d) as u64, seed).unwrap();
+        let folds = Folds::of_trips(counts.csr(), 4, 0).unwrap();
+        let settings = SelectSettings { max_rank: r + 1, ..SelectSettings::default() };
+        let (found, held_out) = select(&folds, &settings).unwrap().empirical;
+        let mean = |pseudo: f64| {
+            let of_fold =
+                |f: usize| score(Model::Empirical { pseudo }, &folds.training(f), &folds.held_out(f), settings.smoothing).unwrap();
+            (0..4).map(|f| of_fold(f).log_likelihood).sum::<f64>() / 4.0
+        };
+        let best = (-2..=10).map(|k| mean(10f64.powf(0.5 * f64::from(k)))).fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!((held_out.log_likelihood(), mean(found)), (best, best), "{found}");
     }
 }
 

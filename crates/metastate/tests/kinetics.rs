@@ -3,7 +3,8 @@
 mod common;
 
 use metastate::kinetics::{
-    Classes, Flux, Kinetics, Microstates, Observations, fates_of_chain, mean_first_passage, modes_of, reversible, with_detailed_balance,
+    Classes, Flux, Kinetics, Microstates, Observations, Scale, fates_of_chain, interval, mean_first_passage, modes_of, reversible,
+    with_detailed_balance,
 };
 use metastate::linalg::{Mat, small};
 use metastate::solve::Silent;
@@ -278,4 +279,70 @@ fn a_prior_changes_the_factors_and_not_the_times() {
     let ([(free, first), (shrunk, second)], share) = ([found[0], found[1]], 0.02);
     assert!((first / second - 1.0).abs() < share, "{first} {second}");
     assert!(shrunk < 0.8 * free, "the prior must matter to the factors: {free} {shrunk}");
+}
+
+/// A trajectory of the three groups, with the memberships planted.
+fn counted(frames: usize, seed: u64) -> (Data, Mat) {
+    let frames = walk(&rings(6), frames, seed);
+    let counts = Counts::from_trajectories(StateIndex::numbered(18), [&frames], 1, CountMode::Sliding).unwrap();
+    let rows: Vec<u32> = frames.iter().flatten().copied().collect();
+    (Data::from_frames(&counts, &rows, &Estimate::default()).unwrap(), memberships(6, 0.0))
+}
+
+/// What a part adds to a passage time, by one more linear system, is what the time changes by when the counts are.
+#[test]
+fn what_a_part_adds_to_a_passage_time_is_its_derivative() {
+    let (data, u) = counted(20_000, 5);
+    let part: Vec<usize> = (0..18).map(|i| i / 6).collect();
+    let states = |counts: &Csr| {
+        let left = counts.row_sums();
+        let mut p = Mat::zeros(18, 18);
+        counts.triplets().for_each(|(i, j, n)| p[(i as usize, j as usize)] += n / left[i as usize]);
+        Microstates::weighted(&DenseOperator::new(p), &u, left).unwrap()
+    };
+    let passage = |counts: &Csr| states(counts).passage_between(&part, 3).unwrap();
+    let uncertain = data.parts().unwrap().uncertain(false, false, 0).unwrap();
+    let metastate::solve::bootstrap::Resample::Blocks(blocks) = uncertain.data else { panic!("a trajectory has blocks") };
+    let together: Vec<(u32, u32, f64)> = blocks.iter().flat_map(Csr::triplets).collect();
+    let whole = Csr::from_triplets(18, 18, &together).unwrap();
+    let all = passage(&whole);
+    let lighter = states(&whole).passage_lighter(&part, 3, &all, &uncertain).unwrap();
+    let mut compared = 0;
+    for (b, block) in blocks.iter().enumerate().step_by(7) {
+        let less: Vec<(u32, u32, f64)> = whole.triplets().chain(block.triplets().map(|(i, j, n)| (i, j, -0.1 * n))).collect();
+        let exact = passage(&Csr::from_triplets(18, 18, &less).unwrap());
+        for (from, to) in [(0, 1), (0, 2), (1, 0), (2, 1)] {
+            let (told, is) = ((lighter[b][(from, to)] / all[(from, to)]).ln(), (exact[(from, to)] / all[(from, to)]).ln());
+            assert!((told - is).abs() < 0.05 * is.abs() + 1e-5, "block {b}, {from} to {to}: {told:e}, not {is:e}");
+            compared += usize::from(is.abs() > 1e-3);
+        }
+    }
+    assert!(compared > 5, "only {compared} blocks change anything");
+}
+
+/// Intervals of 90 % hold the truth in about nine of ten trajectories; `docs/kinetics.md` has it at length.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    let p = rings(6);
+    let truth = times(&p)[0];
+    let flat = Mat::from_fn(18, 1, |_, _| 1.0);
+    let part: Vec<usize> = (0..18).map(|i| i / 6).collect();
+    let states = Microstates::new(&DenseOperator::new(p), &flat).unwrap();
+    let passage = states.passage_between(&part, 3).unwrap()[(0, 2)];
+    let (mut held, mut held_passage, runs) = (0, 0, 60);
+    for seed in 0..runs {
+        let (data, u) = counted(6000, 100 + seed);
+        let chain = data.chain();
+        let uncertain = data.parts().unwrap().uncertain(false, false, 0).unwrap();
+        let observed = Observations { p: chain.p(), departures: chain.departures(), overlap: 1.0, counted: true };
+        let found = Kinetics::estimate(&u, &observed, false, Some(&uncertain)).unwrap();
+        let (low, high) = found.timescale_intervals(0.9)[0];
+        held += usize::from(low <= truth && truth <= high);
+        let own = Microstates::weighted(chain.p(), &u, chain.departures().to_vec()).unwrap();
+        let all = own.passage_between(&part, 3).unwrap();
+        let lighter = own.passage_lighter(&part, 3, &all, &uncertain).unwrap();
+        let (low, high) = interval(all[(0, 2)], lighter.iter().map(|m| m[(0, 2)]), Scale::Times, 0.9);
+        held_passage += usize::from(low <= passage && passage <= high);
+    }
+    assert!((48..60).contains(&held) && (48..60).contains(&held_passage), "{held} and {held_passage} of {runs}");
 }

@@ -63,6 +63,29 @@ def clicks(seed: int, visits: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+HOURS = {
+    # Where rides of an hour lead, whatever quarter they begin in; the rest stay in their quarter.
+    8: {"campus": 0.3, "station quarter": 0.4},
+    12: {"old town": 0.2},
+    18: {"old town": 0.3, "harbour": 0.4},
+    22: {"old town": 0.7},
+}
+
+
+def rides(seed: int, number: int) -> str:
+    """One ride a line, with the time at which it began: the quarters are the same all day, and where they lead changes with the hour. Nothing changes for the campus at noon."""
+    random = Random(seed)
+    quarter = {place: q for q, places in BIKES.items() for place in places}
+    names = list(quarter)
+    lines = []
+    for _ in range(number):
+        hour, start = random.choices(list(HOURS), [4, 2, 4, 2])[0], random.choice(names)
+        drawn_to = HOURS[hour]
+        goal = random.choices([*drawn_to, quarter[start]], [*drawn_to.values(), 1 - sum(drawn_to.values())])[0]
+        lines.append(f"{start},{random.choice(BIKES[goal])},2015-06-{random.randint(1, 30):02d}T{hour:02d}:{random.randint(0, 59):02d}")
+    return "start,end,began\n" + "\n".join(sorted(lines, key=lambda l: l.rsplit(",", 1)[1])) + "\n"
+
+
 def molecule(seed: int, runs: int, frames: int) -> str:
     """One simulation a line: 24 microstates in three basins, between which a move is rare."""
     random = Random(seed)
@@ -94,6 +117,7 @@ FILES = {
     "flights.csv": lambda: counts(2, FLIGHTS, 0.6, 20_000, "origin,destination,flights"),
     "clicks.txt": lambda: clicks(3, 1500),
     "molecule.txt": lambda: molecule(4, 6, 4000),
+    "rides.csv": lambda: rides(5, 2500),
 }
 
 if __name__ == "__main__":

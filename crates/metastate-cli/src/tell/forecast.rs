@@ -4,13 +4,15 @@ use std::path::Path;
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use metastate_report::{Forecast, TimescaleRow};
+use metastate_report::{Forecast, SliceForecast, TimescaleRow};
 
 use super::meanings;
 
 /// Eigenvalues shown, and the largest rank whose passage times are shown as a square.
 const MODES: usize = 10;
 const SQUARE: usize = 12;
+/// Up to so many meta-states the square has room for intervals.
+const WITH_ENDS: usize = 6;
 
 /// Tables, one after another.
 pub fn describe(f: &Forecast, out: Option<&Path>) -> String {
@@ -28,6 +30,7 @@ pub fn describe(f: &Forecast, out: Option<&Path>) -> String {
     if !f.fates.is_empty() {
         parts.push(fates(f));
     }
+    parts.extend(f.slice.as_ref().filter(|_| f.rank <= SQUARE).map(slice));
     parts.push(predictions(f));
     if !f.hitting.is_empty() {
         parts.push(hitting(f));
@@ -64,6 +67,24 @@ fn short(x: f64) -> String {
         x if x.abs() >= 100.0 => format!("{x:.0}"),
         x => format!("{x:.3}"),
     }
+}
+
+/// Where the meta-states lead in one slice.
+fn slice(s: &SliceForecast) -> String {
+    let count = s.chain.len();
+    let header = std::iter::once("from".to_owned()).chain((1..=count).map(|k| format!("to {k}"))).chain(["share".to_owned()]).collect();
+    let all: f64 = s.share;
+    let row = |j: usize| {
+        let leaves: f64 = s.flows[j].iter().sum();
+        let laws = s.chain[j].iter().map(|p| format!("{p:.3}"));
+        std::iter::once((j + 1).to_string()).chain(laws).chain([format!("{:.3}", if all > 0.0 { leaves / all } else { 0.0 })]).collect()
+    };
+    let title = format!(
+        "slice {}, {:.2} % of all transitions: where the meta-states lead, and their share of its departures",
+        s.slice,
+        100.0 * s.share
+    );
+    table(&title, header, (0..count).map(row).collect())
 }
 
 fn metastates(f: &Forecast) -> String {
@@ -113,12 +134,25 @@ fn timescale(t: &TimescaleRow) -> String {
     if t.timescale.is_infinite() { "for ever".to_owned() } else { short(t.timescale) }
 }
 
+/// Between the states of meta-states, by their own chain, where that was computed; else of the latent chain.
 fn passage(f: &Forecast) -> String {
+    let by_states = f.kinetics == "data" && f.passage.iter().any(|p| p.time_states.is_finite());
     let mut header = vec!["from".to_owned()];
     header.extend((1..=f.rank).map(|k| format!("to {k}")));
     let mut rows: Vec<Vec<String>> = (1..=f.rank).map(|j| vec![j.to_string()]).collect();
-    f.passage.iter().for_each(|p| rows[p.from - 1].push(short(p.time)));
-    table("Mean first passage times of the latent chain, in frames (diagonal: return times)", header, rows)
+    for p in &f.passage {
+        let (time, ends) =
+            if by_states { (p.time_states, p.time_states_low.zip(p.time_states_high)) } else { (p.time, p.time_low.zip(p.time_high)) };
+        let ends = ends.filter(|_| f.rank <= WITH_ENDS && p.from != p.to);
+        rows[p.from - 1].push(short(time) + &ends.map_or_else(String::new, |(low, high)| format!(" ({}..{})", short(low), short(high))));
+    }
+    let title = match by_states {
+        true => {
+            "Mean first passage times in frames between the states of meta-states, by the states' own chain (90 %; diagonal: return times)"
+        }
+        false => "Mean first passage times of the latent chain, in frames (diagonal: return times)",
+    };
+    table(title, header, rows)
 }
 
 /// The reactive flux between every two meta-states, with its strongest way.

@@ -54,7 +54,9 @@ options! {
         /// Name of the column that names the states in those two tables.
         label: String = "label".to_owned() => |e| e.value("COL");
         /// The folder to write.
-        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();
+        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required_unless("estimate");
+        /// Do nothing but say how much memory and how many minutes the comparison would take; see fit.
+        estimate: bool = false => |e| e;
         /// Replace the folder if there is one already.
         force: bool = false => |e| e;
     }

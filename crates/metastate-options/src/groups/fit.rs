@@ -120,7 +120,10 @@ options! {
     /// How to run a fit. None of this changes a converged answer.
     RunArgs, Some("Run"), free, {
         /// The result folder to write. It appears whole or not at all.
-        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();
+        out: PathBuf = PathBuf::new() => |e| e.value("DIR").required_unless("estimate");
+        /// Do nothing but say how much memory and how many minutes the run would take, stage by stage, and what that rests on: the sizes from the headers of the inputs where these are
+        /// matrices, else from counting, and about a second of measuring. Nothing is written.
+        estimate: bool = false => |e| e;
         /// Replace the folder if there is one already.
         force: bool = false => |e| e;
         /// Seconds between two checkpoints, which are kept in DIR.checkpoint until the run is done.

@@ -14,6 +14,8 @@ options! {
         from: Vec<String> = Vec::new() => |e| e.value("LABEL").hyphens();
         /// CSV file with the columns label,weight: the forecast starts in these states with these shares.
         from_law: Option<PathBuf> = None => |e| e.conflicts("from");
+        /// A slice of a result that was fitted with --slice, such as the hour 8: flows between the meta-states in it, and the forecast of the next step in it.
+        slice: Option<String> = None => |e| e.value("LABEL");
         /// Numbers of steps ahead to forecast, separated by commas.
         steps: Vec<u64> = vec![1] => |e| e.value("N,...").many(Many::Commas);
         /// Number of likeliest states to show for each forecast.

@@ -44,9 +44,12 @@ options! {
         bbox: Option<String> = None => |e| e.value("W,S,E,N").hyphens();
         /// Name of the column that says how much a row counts. Without it, every row counts once.
         weight: Option<String> = None => |e| e.value("COL");
+        /// Tell trips apart by a further column: one set of meta-states for all slices, and for each slice where they lead. A column as it is, or hour(COL), weekday(COL) (1 is Monday), month(COL)
+        /// or date(COL) of dates and times, as clocks in the column's own zone show them. For fit, path and compare.
+        slice: Option<String> = None => |e| e.value("EXPR");
         /// Name of the column that says what was done: each row is then a step of a controlled chain, from the state in --from by this action to the next state in --to. With --id (and --time) rows are
         /// the steps of episodes. For fit and path.
-        action: Option<String> = None => |e| e.value("COL").conflicts("weight");
+        action: Option<String> = None => |e| e.value("COL").conflicts("weight").conflicts("slice");
         /// Name of the column that says what was paid for a step, a number. Needs --action.
         reward: Option<String> = None => |e| e.value("COL").requires("action");
         /// Keep only rows for which this condition holds, written as after WHERE in SQL: "service = 'yellow' AND fare > 0".

@@ -22,5 +22,5 @@ pub use input::{CountArgs, CountCommand, CountKind, InputArgs, InputKind, MEMORY
 pub use plan::PlanArgs;
 pub use reproduce::{ReproduceArgs, ReproduceWhat};
 pub use results::{DiffArgs, ReportArgs, VerifyArgs};
-pub use simulate::{CityArgs, ControlledArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
+pub use simulate::{CityArgs, ControlledArgs, GroupsArgs, PlantedArgs, SimulateWhat, TrajectoryArgs};
 pub use values::{Cell, Clusters, Init, weight_power};

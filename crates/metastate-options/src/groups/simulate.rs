@@ -72,6 +72,22 @@ options! {
     }
 }
 
+options! {
+    /// A large sparse chain with planted groups.
+    GroupsArgs, None, free, {
+        /// Number of states.
+        states: usize = 100_000 => |e| e;
+        /// Number of groups; where a state leads depends on its group alone.
+        groups: usize = 20 => |e| e;
+        /// Transitions out of a state, on average.
+        transitions: usize = 100 => |e| e;
+        /// The file to write; its name ends in .npz. The true group of each state goes to FILE.groups.csv.
+        out: PathBuf = PathBuf::new() => |e| e.required();
+        /// Replace the files if there are some already.
+        force: bool = false => |e| e;
+    }
+}
+
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SimulateWhat {
@@ -83,4 +99,6 @@ pub enum SimulateWhat {
     City(CityArgs),
     /// A controlled chain.
     Controlled(ControlledArgs),
+    /// Many states in planted groups.
+    Groups(GroupsArgs),
 }

@@ -7,7 +7,7 @@
 (40, True)
 """
 
-from ._api import compare, diff, explain, fit, load, options, path, simulate, verify
+from ._api import compare, diff, estimate, explain, fit, load, options, path, simulate, verify
 from ._core import FileError, InputError, __version__
 from ._estimator import StateAggregation
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, Interval
@@ -32,6 +32,7 @@ __all__ = [
     "__version__",
     "compare",
     "diff",
+    "estimate",
     "explain",
     "fit",
     "load",

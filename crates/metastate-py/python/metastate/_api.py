@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core, _options
 from ._data import recognise, refuse
-from ._estimator import StateAggregation, fit_result
+from ._estimator import StateAggregation, fit_result, typed_options
 from ._progress import Listener
 from ._result import Comparison, Difference, Result, Simulated, Verification, from_folder
 
@@ -46,6 +46,24 @@ def path(data: Any, *, labels: Any = None, weights: Any = None, **options: Unpac
     True
     """
     return _fit(data, labels, weights, dict(options), True)
+
+
+def estimate(data: Any, *, path: bool = False, labels: Any = None, weights: Any = None, **options: Unpack[Options]) -> dict[str, Any]:
+    """What a fit of these data with these options would take, without making it: bytes and seconds of each stage and in all, the limit, and what that rests on.
+
+    The same numbers as ``metastate fit --estimate``; `path` is for ``metastate path``. It measures for about a second.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> needs = ms.estimate([0, 0, 1, 1] * 50 + [2, 2, 3, 3] * 50, lambda_ratio=0.5)
+    >>> needs["fits"], needs["bytes"] < needs["limit"], [s["stage"] for s in needs["stages"]][-1]
+    (True, True, 'zones')
+    """
+    model = StateAggregation().set_params(**options)
+    given = model._recognise(data, labels, weights)
+    found: dict[str, Any] = json.loads(_core.estimate(given.payload, typed_options(model._options(), given), path, given.labels, given.weights))
+    return found
 
 
 def _fit(data: Any, labels: Any, weights: Any, options: dict[str, Any], whole_path: bool) -> Result:
@@ -158,10 +176,10 @@ def compare(data: Any, rank: int | None = None, *, labels: Any = None, out: str 
         return Comparison(json.loads(_core.compare(given.payload, values, given.labels, listener)))
 
 
-def simulate(what: Literal["planted", "trajectory", "city", "controlled"] = "planted", **options: Any) -> Simulated:
-    """Data with a known answer: "planted" (the paper's chains), "trajectory", "city" or "controlled" (a controlled chain with a log of it).
+def simulate(what: Literal["planted", "trajectory", "city", "groups", "controlled"] = "planted", **options: Any) -> Simulated:
+    """Data with a known answer: "planted" (the paper's chains), "trajectory", "city", "groups" (many states in planted groups) or "controlled" (a controlled chain with a log of it).
 
-    Options: `states`, `rank`, `steps`, `seed`; for a city, `trips`; for a controlled chain, `actions`, `noise`, and `each` or `episodes` and `length`.
+    Options: `states`, `rank`, `steps`, `seed`; for a city, `trips`; for groups, `states`, `groups`, `transitions`; for a controlled chain, `actions`, `noise`, and `each` or `episodes` and `length`.
 
     Examples
     --------
@@ -172,7 +190,7 @@ def simulate(what: Literal["planted", "trajectory", "city", "controlled"] = "pla
     >>> ms.simulate("city", trips=100).trips["from_lon"].shape
     (100,)
     """
-    names = {"planted": "planted", "trajectory": "walk.npy", "city": "trips.csv", "controlled": "controlled"}
+    names = {"planted": "planted", "trajectory": "walk.npy", "city": "trips.csv", "groups": "groups.npz", "controlled": "controlled"}
     if what not in names:
         raise refuse(f"{what!r} cannot be simulated", f"the words are {', '.join(names)}")
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
@@ -185,6 +203,11 @@ def simulate(what: Literal["planted", "trajectory", "city", "controlled"] = "pla
         if what == "controlled":
             log = {n: v if n == "reward" else v.astype(np.int64) for n, v in _csv(place / "log.csv").items()}
             return Simulated(what, log=log, **{p.stem: np.load(p) for p in place.glob("*.npy")})
+        if what == "groups":
+            with np.load(place) as stored:
+                origins = np.repeat(np.arange(len(stored["indptr"]) - 1), np.diff(stored["indptr"]))
+                counts = {"from": origins, "to": stored["indices"].astype(np.int64), "count": stored["data"].astype(np.float64)}
+            return Simulated(what, counts=counts, groups=_csv(Path(f"{place}.groups.csv"))["group"].astype(np.int64))
         found: dict[str, Any] = {p.stem: np.load(p) for p in place.glob("*.npy")}
         if (place / "counts.csv").exists():
             counts = _csv(place / "counts.csv")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from typing import Final, Any, Mapping, NamedTuple
+from typing import Any, Final, Iterable, Mapping, NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,15 @@ def refuse(sentence: str, remedy: str | None = None, code: str = "E-CLI-ARGUMENT
     return error
 
 
+KINDS: Final = ("trips", "trajectories", "counts", "matrix")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is nearest, as a question; none where nothing is near."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
 def recognise(
     data: Any,
     kind: str | None = None,
@@ -48,6 +58,8 @@ def recognise(
     options: Mapping[str, Any] | None = None,
 ) -> Given:
     """The data in a form that the reader takes; what lies in an engine is counted there, as the options say."""
+    if kind is not None and kind not in KINDS:
+        raise refuse(f"kind is {kind!r}; it is one of {', '.join(KINDS)}", did_you_mean(str(kind), KINDS))
     there = None if options is None else counted(data, {**options, "kind": kind})
     given = _recognise(data, kind, named_columns) if there is None else Given(("counted", there))
     listed = given.labels if labels is None else np.asarray(labels).tolist()
@@ -81,6 +93,9 @@ def _recognise(data: Any, kind: str | None, named_columns: bool) -> Given:
     if type(data).__module__.startswith("ibis.expr"):
         return _recognise(data.to_pyarrow(), kind, named_columns)
     if isinstance(data, dict):
+        alone = next((name for name, values in data.items() if np.ndim(values) == 0), None)
+        if alone is not None:
+            raise refuse(f"the dict holds {data[alone]!r} as its column {str(alone)!r}, which is no list", "give a dict of columns of one length: {'from': [...], 'to': [...]}")
         return Given(("columns", {str(name): _column(values) for name, values in data.items()}))
     if hasattr(data, "columns") and hasattr(data, "shape") and not named_columns and kind in (None, "counts", "matrix"):
         square = _square_frame(data, kind)
@@ -266,6 +281,13 @@ def _array(array: np.ndarray[Any, Any], kind: str | None) -> Given:
         raise refuse(
             f"an array of {array.shape[0]} x 2 whole numbers may be {array.shape[0]} trips or {array.shape[0]} trajectories of two frames",
             "say which: kind='trips' or kind='trajectories' (two long trajectories are array.T)",
+        )
+    if array.ndim == 1 and array.dtype.kind == "f" and array.size and kind in (None, "trajectories") and not _whole(array):
+        at = int(np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[0])
+        raise refuse(
+            f"a one-dimensional array is a trajectory of states, and {array[at]:g} (frame {at}) is no state. Reshape your data if it is a matrix",
+            "states are whole numbers from 0, with -1 where none is known; cluster coordinates into states first",
+            "E-INGEST-SIZE",
         )
     if kind == "trajectories" or (kind is None and array.ndim == 1 and (array.dtype.kind in "iuU" or _whole(array))):
         return Given(("walks", [_walk(row) for row in np.atleast_2d(array)]), kind="trajectories")

@@ -14,6 +14,8 @@ _COLUMNS = ("from_column", "to_column", "from_lon", "from_lat", "to_lon", "to_la
 
 def counted(data: Any, options: Mapping[str, Any]) -> Any | None:
     """What the engine has counted, as something with Arrow's C stream; None where the data are no such table, or are better read row by row."""
+    if options.get("slice") is not None and not type(data).__module__.startswith("pyspark.sql"):
+        return None  # the rows themselves are read: no query tells slices apart
     home = type(data).__module__
     if home.startswith("pyspark.sql"):
         return _spark(data, options)

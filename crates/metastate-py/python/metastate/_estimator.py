@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _options
-from ._data import LOG_COLUMNS, Given, recognise, refuse
+from ._data import LOG_COLUMNS, Given, did_you_mean, recognise, refuse
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, two_sided
 from ._progress import Listener, logger
 from ._result import Array, Result, from_live
@@ -102,6 +102,9 @@ class StateAggregation:
     action, reward
         Columns of the log of a controlled chain: what was done in the state of `from_column`, and what was paid; `id` and `time` name the episode and the order of its steps. A list of episodes, each
         a list of (state, action, reward, next state), needs no names. ``result_.plan(discount)`` then says what to do.
+    slice : str, optional
+        Tells trips apart by a further column: ``"COL"``, ``"hour(COL)"``, ``"weekday(COL)"``, ``"month(COL)"`` or ``"date(COL)"``. One set of meta-states for all slices; the
+        result's ``flows(slice)`` and ``profiles_in(slice)`` say where they lead in each.
     cell, bbox, min_share, max_self_share, lag, count, memory_limit
         How the data are counted. Cells are squares by their side in degrees, or hexagons by their resolution, such as "h3:8".
     seed : int
@@ -203,6 +206,7 @@ class StateAggregation:
         weight: str | None = None,
         action: str | None = None,
         reward: str | None = None,
+        slice: str | None = None,
         where: str | None = None,
         min_share: float = 0.0,
         max_self_share: float | None = None,
@@ -267,6 +271,7 @@ class StateAggregation:
         self.weight = weight
         self.action = action
         self.reward = reward
+        self.slice = slice
         self.where = where
         self.min_share = min_share
         self.max_self_share = max_self_share
@@ -295,7 +300,7 @@ class StateAggregation:
         known = self._parameters()
         for name, value in params.items():
             if name not in known:
-                raise refuse(f"Invalid parameter {name!r} for estimator {self!r}", f"the parameters are {', '.join(sorted(known))}")
+                raise refuse(f"Invalid parameter {name!r} for estimator {self!r}", did_you_mean(name, known) or f"the parameters are {', '.join(sorted(known))}")
             setattr(self, name, value)
         return self
 
@@ -582,10 +587,10 @@ class StateAggregation:
         self._check_fitted()
         return self.result_.forecast(start, steps)
 
-    def implied_timescales(self, data: Any, lags: Any = None, *, draws: int = 50) -> ImpliedTimescales:
+    def implied_timescales(self, data: Any, lags: Any = None, *, bands: bool = True) -> ImpliedTimescales:
         """See `Result.implied_timescales`."""
         self._check_fitted()
-        return self.result_.implied_timescales(data, lags, draws=draws)
+        return self.result_.implied_timescales(data, lags, bands=bands)
 
     def ck_test(self, data: Any, steps: Any = None) -> ChapmanKolmogorov:
         """See `Result.ck_test`."""
@@ -680,8 +685,8 @@ def _is_nested(data: Any) -> bool:
     return any(np.ndim(x) > 0 for x in data)
 
 
-def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str, whole_path: bool) -> tuple[Result, Given]:
-    """Runs a fit and wraps what comes out."""
+def typed_options(options: dict[str, Any], given: Given) -> dict[str, Any]:
+    """The options of a fit with what the data themselves say."""
     # What a table or a deeptime object is needs no word; a list of trajectories must not be taken for anything else.
     kind = options.get("kind") or (given.kind if given.kind != "trajectories" else None)
     typed = {**options, "kind": kind}
@@ -689,6 +694,11 @@ def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str
         typed.update(from_column="from", to_column="to")
     if given.log:
         typed.update(LOG_COLUMNS)
+    return _options.given(typed)
+
+
+def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str, whole_path: bool) -> tuple[Result, Given]:
+    """Runs a fit and wraps what comes out."""
     with Listener(progress) as listener:
-        live = _core.fit(given.payload, _options.given(typed), whole_path, called, given.labels, given.weights, listener)
+        live = _core.fit(given.payload, typed_options(options, given), whole_path, called, given.labels, given.weights, listener)
     return from_live(live, given.lagtime), given

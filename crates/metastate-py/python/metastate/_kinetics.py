@@ -4,7 +4,8 @@ The chain of the meta-states is estimated on the data at the memberships found: 
 
     K = (W^T D W)^-1 W^T D P W,
 
-so that neither the prior of a refit nor the penalty shrinks its times. ``docs/kinetics.md`` has bias, spread and coverage.
+so that neither the prior of a refit nor the penalty shrinks its times. Passage times between meta-states are those between their states, by the states' own chain, where that is small enough.
+Intervals hold 90 %: each part of the data (a block of frames) weighs a little less in turn, and what a number changes by is its error. ``docs/kinetics.md`` has bias, spread and coverage.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ Array = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """The two ends of 90 % intervals, in the shape of what they belong to; None where there was no bootstrap."""
+    """The two ends of 90 % intervals, in the shape of what they belong to; NaN where there is none."""
 
     low: Array
     high: Array
 
 
 class Estimate(NamedTuple):
-    """Numbers, with their intervals where there was a bootstrap."""
+    """Numbers, with their intervals: for trajectories always, for single transitions after ``bootstrap=``; None for a given matrix."""
 
     value: Array
     interval: Interval | None
@@ -129,25 +130,26 @@ def _live(result: Result) -> _core.Fitted:
     return result._live
 
 
-def _draws(result: Result) -> list[Array]:
-    stacked, s = result._draws, result.rank
-    if stacked is None:
-        return []
-    return [stacked[b * s : (b + 1) * s] for b in range(len(stacked) // s)]
+def _cut(stacked: Array | None, s: int) -> list[Array]:
+    return [] if stacked is None else [stacked[b * s : (b + 1) * s] for b in range(len(stacked) // s)]
 
 
-def _interval(value: Array, draws: list[Array]) -> Interval | None:
-    if not draws:
+def _parts(result: Result) -> list[Array]:
+    """The chain with each part of the data weighing less."""
+    return [np.ascontiguousarray(part) for part in _cut(result._part_chains, result.rank)]
+
+
+def _interval(value: Array, parts: list[Array], times: bool) -> Interval | None:
+    if not parts:
         return None
-    low, high = _core.intervals(np.ravel(value).tolist(), np.ascontiguousarray([np.ravel(d) for d in draws]))
+    low, high = _core.intervals(np.ravel(value).tolist(), np.ascontiguousarray([np.ravel(d) for d in parts]), times)
     return Interval(np.reshape(low, value.shape), np.reshape(high, value.shape))
 
 
 def timescales(result: Result) -> Estimate:
     modes = np.asarray(_core.chain_modes(result._projected, chain(result))[2])[1:] * result.lagtime
-    drawn = result._draw_timescales
-    draws = [] if drawn is None or not len(drawn) else [row * result.lagtime for row in drawn]
-    return Estimate(modes, _interval(modes, draws))
+    parts = result._part_timescales
+    return Estimate(modes, _interval(modes, [] if parts is None else [row * result.lagtime for row in parts], True))
 
 
 def eigenvalues(result: Result) -> NDArray[np.complex128]:
@@ -158,7 +160,7 @@ def eigenvalues(result: Result) -> NDArray[np.complex128]:
 def stationary(result: Result) -> Estimate:
     start = (result.weights @ result.memberships).tolist()
     law = np.asarray(_core.chain_stationary(chain(result), start)[2])
-    return Estimate(law, _interval(law, [np.asarray(_core.chain_stationary(d, start)[2]) for d in _draws(result)]))
+    return Estimate(law, _interval(law, [np.asarray(_core.chain_stationary(part, start)[2]) for part in _parts(result)], False))
 
 
 def closed_classes(result: Result) -> list[tuple[list[int], Array]]:
@@ -173,12 +175,15 @@ def mfpt(result: Result, source: Any, target: Any, states: bool) -> Estimate:
             return Estimate(lag * np.asarray(_core.state_steps(_live(result), _states(result, target, "target"))).ravel(), None)
         found = _core.state_passage(_live(result), _states(result, source, "source"), _states(result, target, "target"))
         return Estimate(lag * np.asarray(found).ravel()[0], None)
-    whole = lag * np.asarray(_core.chain_passage(chain(result)))
-    drawn = [lag * np.asarray(_core.chain_passage(np.ascontiguousarray(d))) for d in _draws(result)]
+    by_states = result._passage_states
+    if by_states is not None and bool(np.isfinite(by_states).any()):
+        whole, parts = by_states, _cut(result._part_passage, result.rank)
+    else:
+        whole, parts = np.asarray(_core.chain_passage(chain(result))), [np.asarray(_core.chain_passage(part)) for part in _parts(result)]
     rows = slice(None) if source is None else _chosen(result, source, "source")[0]
     columns = slice(None) if target is None else _chosen(result, target, "target")[0]
-    value = np.asarray(whole[rows, columns])
-    return Estimate(value, _interval(value, [np.asarray(d[rows, columns]) for d in drawn]))
+    value = lag * np.asarray(whole[rows, columns])
+    return Estimate(value, _interval(value, [lag * np.asarray(part[rows, columns]) for part in parts], True))
 
 
 def committor(result: Result, source: Any, target: Any, states: bool) -> Estimate:
@@ -187,7 +192,7 @@ def committor(result: Result, source: Any, target: Any, states: bool) -> Estimat
         return Estimate(np.asarray(found).ravel(), None)
     a, b = _chosen(result, source, "source"), _chosen(result, target, "target")
     value = np.asarray(_core.chain_committor(chain(result), a, b))
-    return Estimate(value, _interval(value, [np.asarray(_core.chain_committor(np.ascontiguousarray(d), a, b)) for d in _draws(result)]))
+    return Estimate(value, _interval(value, [np.asarray(_core.chain_committor(part, a, b)) for part in _parts(result)], False))
 
 
 def reactive_flux(result: Result, source: Any, target: Any, states: bool, share: float) -> Flux:
@@ -242,7 +247,7 @@ def _lags(result: Result, lags: Any) -> list[int]:
     return listed
 
 
-def _at_lags(result: Result, data: Any, lags: list[int], draws: int) -> list[dict[str, Any]]:
+def _at_lags(result: Result, data: Any, lags: list[int], bands: bool) -> list[dict[str, Any]]:
     given = recognise(data, "trajectories" if not isinstance(data, (str, bytes)) and not hasattr(data, "columns") else None)
     settings = result.summary["settings"]["input"]
     values: dict[str, Any] = {"lag": result.lagtime, "lambda_ratio": 0.5, "kind": "trajectories"}
@@ -250,12 +255,12 @@ def _at_lags(result: Result, data: Any, lags: list[int], draws: int) -> list[dic
         if settings.get(theirs) is not None:
             values[ours] = settings[theirs]
     states = list(result.states)
-    return [_core.at_lag(result.memberships, states, given.payload, values, lag, draws, given.labels) for lag in lags]
+    return [_core.at_lag(result.memberships, states, given.payload, values, lag, bands, given.labels) for lag in lags]
 
 
-def implied_timescales(result: Result, data: Any, lags: Any, draws: int) -> ImpliedTimescales:
+def implied_timescales(result: Result, data: Any, lags: Any, bands: bool) -> ImpliedTimescales:
     listed = _lags(result, lags)
-    found = _at_lags(result, data, listed, draws)
+    found = _at_lags(result, data, listed, bands)
 
     def table(key: str) -> Array:
         return np.array([[*e[key], *([np.nan] * (result.rank - 1 - len(e[key])))] for e in found], dtype=np.float64).reshape(len(listed), result.rank - 1)
@@ -268,7 +273,7 @@ def implied_timescales(result: Result, data: Any, lags: Any, draws: int) -> Impl
 def ck_test(result: Result, data: Any, steps: Any) -> ChapmanKolmogorov:
     multiples = [int(n) for n in np.atleast_1d([1, 2, 5, 10] if steps is None else steps)]
     lags = [n * result.lagtime for n in multiples]
-    found = _at_lags(result, data, _lags(result, lags), 0)
+    found = _at_lags(result, data, _lags(result, lags), False)
     predicted = np.array([np.linalg.matrix_power(chain(result), n) for n in multiples])
     estimated = np.array([np.clip(e["projected"], 0, 1) for e in found])
     ends = np.array(

@@ -12,6 +12,7 @@ NOT_PARAMETERS = {
     "labels": "an argument of fit: labels belong to the data",
     "weights": "an argument of fit: weights belong to the data",
     "out": "results stay in memory; save() writes the folder",
+    "estimate": "a function of its own",
     "force": "an argument of save()",
     "checkpoint-every": "checkpoints belong to runs of the command",
     "resume": "checkpoints belong to runs of the command",

@@ -84,6 +84,9 @@ class Result(Frozen):
         The labels of the states, in the order of all arrays.
     destinations : tuple, optional
         Labels of the rows of `profiles` where origins and destinations are two sets; then there is no latent chain.
+    slices : tuple, optional
+        Labels of the slices, where trips were told apart by ``slice``. `profiles`, `latent_chain` and all times then speak of all slices together; `flows` and
+        `profiles_in` of each of them.
     latent_chain : array, meta-states x meta-states, optional
         ``profiles.T @ memberships``: a small Markov chain. A prior or a penalty makes it forget too fast; see `kinetic_chain`.
     kinetic_chain : array, meta-states x meta-states
@@ -121,6 +124,7 @@ class Result(Frozen):
     weights: Array
     states: tuple[int | str, ...]
     destinations: tuple[int | str, ...] | None
+    slices: tuple[int | str, ...] | None
     latent_chain: Array | None
     factors: tuple[Array, Array]
     refit: tuple[Array, Array] | None
@@ -131,9 +135,12 @@ class Result(Frozen):
     cell: float | None
     kinetic_chain: Array | None
     _projected: Array
-    _draws: Array | None
-    _draw_timescales: Array | None
+    _passage_states: Array | None
+    _part_chains: Array | None
+    _part_passage: Array | None
+    _part_timescales: Array | None
     _arrivals: Array
+    _rows: tuple[Array, NDArray[np.int64], NDArray[np.int64]] | None
     _live: _core.Fitted | None
     _files: dict[str, bytes] | Path | None
 
@@ -148,6 +155,12 @@ class Result(Frozen):
         factors = (arrays["U"], arrays["V"])
         refit = (arrays["refit_U"], arrays["refit_V"]) if "refit_U" in arrays else None
         u, v = refit or factors
+        rows = None
+        if "slices" in arrays:
+            rows = (v, arrays["slice_of_row"], arrays["state_of_row"])
+            whole = np.zeros((len(arrays["xi"]), v.shape[1]))
+            np.add.at(whole, rows[2], v)
+            v = whole
         places = np.column_stack([arrays["lon"], arrays["lat"]]) if "lon" in arrays else None
         errors = summary["errors"]
         shown = "the penalised solution" if refit is None else f"refit by {summary['refit']['kind'].replace('least-squares', 'least squares')}"
@@ -172,8 +185,10 @@ class Result(Frozen):
             arrivals = max(summary["transitions"], 1.0) * (v @ (u.T @ arrays["xi"]))
         self._set(
             memberships=u, profiles=v, labels=arrays["zone"], metastates=u.argmax(axis=1).astype(np.int64), weights=arrays["xi"], states=tuple(arrays["labels"]),
-            kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _draws=arrays.get("draws"), _draw_timescales=arrays.get("draw_timescales"),
+            kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _passage_states=arrays.get("passage_states"),
+            _part_chains=arrays.get("part_chains"), _part_passage=arrays.get("part_passage"), _part_timescales=arrays.get("part_timescales"),
             destinations=tuple(arrays["destinations"]) if "destinations" in arrays else None,
+            slices=tuple(arrays["slices"]) if "slices" in arrays else None, _rows=rows,
             latent_chain=None if "destinations" in arrays else v.T @ u, factors=factors, refit=refit, certificate=MappingProxyType(certificate),
             summary=FrozenDict(summary), coordinates=places, cell=arrays.get("cell"),
             lagtime=lagtime or int(summary["settings"]["input"].get("lag") or 1), _arrivals=arrivals, _live=live, _files=files,
@@ -193,6 +208,26 @@ class Result(Frozen):
     def lam(self) -> float:
         """lambda, as given or chosen: how much each further meta-state costs in the objective."""
         return float(self.summary["lambda"])
+
+    def _slice(self, label: int | str) -> int:
+        if self.slices is None:
+            raise refuse("this result has no slices", "fit with slice=, such as slice='hour(pickup)'")
+        if label not in self.slices:
+            raise refuse(f"there is no slice {label!r}", "the slices are " + ", ".join(map(str, self.slices[:40])))
+        return self.slices.index(label)
+
+    def profiles_in(self, slice: int | str) -> Array:
+        """Where each meta-state leads in a slice, states x meta-states: shares of all its transitions of all slices, so that a column sums to how many of them fall into this one."""
+        h = self._slice(slice)
+        assert self._rows is not None
+        v, slices, states = self._rows
+        out = np.zeros((len(self.states), v.shape[1]))
+        out[states[slices == h]] = v[slices == h]
+        return out
+
+    def flows(self, slice: int | str) -> Array:
+        """From the meta-state of a row to that of a column in a slice, as shares of all transitions of all slices: ``slices.csv``."""
+        return (self.weights @ self.memberships)[:, None] * (self.profiles_in(slice).T @ self.memberships)
 
     @property
     def path(self) -> dict[str, list[Any]] | None:
@@ -284,7 +319,7 @@ class Result(Frozen):
         reversible = bool((self.summary.get("kinetics") or {}).get("reversible"))
         return MarkovStateModel(chain, reversible=reversible, count_model=TransitionCountModel(counts, lagtime=lagtime or self.lagtime))
 
-    # Kinetics: in frames, meta-states from 0, with intervals where there was a bootstrap.
+    # Kinetics: in frames, meta-states from 0, with intervals where the data have parts.
 
     def timescales(self) -> Estimate:
         """Implied timescales, ``-lag / ln |lambda_k|`` in frames, the slowest first; infinite between classes that the data never join.
@@ -317,8 +352,9 @@ class Result(Frozen):
     @overload
     def mfpt(self, source: Iterable[int | str] | None, target: Iterable[int | str] | int | str, *, states: Literal[True]) -> Estimate: ...
     def mfpt(self, source: Any = None, target: Any = None, *, states: bool = False) -> Estimate:
-        """Mean first passage times in frames, ``m_j = lag (1 + sum_k K_jk m_k)`` over k outside the target: all pairs, one row, one column or one number. With ``states=True`` both are
-        labels of states (`source` None: from every state), by the states' own chain."""
+        """Mean first passage times in frames: all pairs of meta-states, one row, one column or one number; return times on the diagonal. From the states whose largest membership is `source`, as
+        the data visit them, to those of `target`, by the states' own chain: ``h_i = lag + sum_j P_ij h_j`` over j outside the target (above 3000 states ``m_j = lag + sum_k K_jk m_k`` of the kinetic
+        chain). Seen every lag frames: a shorter visit to the target is missed. With ``states=True`` both are labels of states (`source` None: from every state)."""
         return _kinetics.mfpt(self, source, target, states)
 
     def committor(self, source: Any, target: Any, *, states: bool = False) -> Estimate:
@@ -374,9 +410,9 @@ class Result(Frozen):
         """The law over states after `steps` lags: ``start^T U K^(steps - 1) V^T``. `start` is a label, several, or a law over states; the data's own without."""
         return _kinetics.forecast(self, start, steps)
 
-    def implied_timescales(self, data: Any, lags: Sequence[int] | None = None, *, draws: int = 50) -> ImpliedTimescales:
+    def implied_timescales(self, data: Any, lags: Sequence[int] | None = None, *, bands: bool = True) -> ImpliedTimescales:
         """Timescales of `data` (trajectories) counted at several lags in frames, at the memberships of this result, with bands and one sentence of advice on the lag."""
-        return _kinetics.implied_timescales(self, data, lags, draws)
+        return _kinetics.implied_timescales(self, data, lags, bands)
 
     def ck_test(self, data: Any, steps: Sequence[int] | None = None) -> ChapmanKolmogorov:
         """Chapman-Kolmogorov: ``K^n`` beside the chain estimated from `data` at n lags."""
@@ -672,6 +708,8 @@ class Simulated(Frozen):
         ``state``, ``action``, ``reward`` and ``next`` of a controlled chain, with ``episode`` and ``step`` where it has episodes; U then has a row for each state and action.
     rewards : array, or None
         What each pair of state and action of a controlled chain is paid in the mean.
+    groups : array of int, or None
+        The planted group of each state, from 1.
     """
 
     U: Array | None
@@ -682,15 +720,16 @@ class Simulated(Frozen):
     trajectory: NDArray[np.int64] | None
     trips: dict[str, NDArray[Any]] | None
     zones: dict[str, NDArray[Any]] | None
+    groups: NDArray[np.int64] | None
     log: dict[str, NDArray[Any]] | None
     rewards: Array | None
 
     def __init__(self, what: str, **found: Any) -> None:
-        names = ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "log", "rewards")
+        names = ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "groups", "log", "rewards")
         self._set(_what=what, **{name: found.get(name) for name in names})
 
     def __repr__(self) -> str:
-        there = [n for n in ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "log", "rewards") if getattr(self, n) is not None]
+        there = [n for n in ("U", "V", "xi", "P", "counts", "trajectory", "trips", "zones", "groups", "log", "rewards") if getattr(self, n) is not None]
         return f"<metastate.Simulated {getattr(self, '_what')}: {', '.join(there)}>"
 
     def counts_matrix(self) -> Any:

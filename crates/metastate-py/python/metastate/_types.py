@@ -60,6 +60,7 @@ class Options(TypedDict, total=False):
     weight: str | None
     action: str | None
     reward: str | None
+    slice: str | None
     where: str | None
     min_share: float
     max_self_share: float | None

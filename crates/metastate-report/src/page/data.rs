@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::extras::{Extras, PathStory, StoryMode};
 use super::heat::Heat;
+use super::slices;
 use crate::colours;
 use crate::ground::{Ground, Outline};
 use crate::map::{dot_radius, scale};
@@ -183,6 +184,9 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "latent": rows,
         "stationary": stationary,
         "timescales": timescales,
+        "kinetics": (chain.is_some()).then_some(&extras.kinetics).and_then(|k| k.as_ref()).filter(|k| k.chain.len() == s).map(|k| json!({
+            "lag": k.lag, "lags": k.lags, "passage": k.passage, "pair": k.pair, "fates": k.fates,
+        })),
         "time_unit": if lag == 1.0 { "steps".to_owned() } else { format!("time steps of the data (lag {lag})") },
         "horizon": horizon,
         "heat": extras.heat.as_ref().map(heat),
@@ -191,9 +195,11 @@ pub fn collect(summary: &Summary, result: &FitResult, extras: &Extras) -> Value 
         "rival": extras.rival.as_ref().filter(|r| r.zones.len() == d).map(|r| json!({
             "name": r.name, "hard": words(&r.zones), "k": r.zones.iter().max().map_or(0, |m| m + 1),
         })),
+        "ranks": extras.ranks,
         "path": extras.path.as_ref().map(path),
         "actions": extras.control.as_ref().map(|c| &c.actions),
         "plan": extras.control.as_ref().and_then(|c| c.plan.as_ref()),
+        "slices": result.slices.as_ref().and_then(|sliced| slices::collect(result, sliced)),
     })
 }
 

@@ -30,6 +30,9 @@ pub struct Extras {
     /// The intervals of the timescales from the bootstrap, in frames (none: infinite); empty without one.
     #[serde(default)]
     pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
+    /// The numbers of meta-states that were tried.
+    #[serde(default)]
+    pub ranks: Option<RanksStory>,
     /// The lambda path.
     pub path: Option<PathStory>,
     /// The chain of the meta-states as the data have it.
@@ -100,6 +103,69 @@ impl ControlStory {
 pub struct KineticsStory {
     pub chain: Vec<Vec<f64>>,
     pub modes: Vec<StoryMode>,
+    /// Frames in one step.
+    #[serde(default = "one")]
+    pub lag: f64,
+    /// The same data at longer lags.
+    #[serde(default)]
+    pub lags: Vec<LagStory>,
+    /// Mean passage times between the states of two meta-states, in frames; an infinite one is none.
+    #[serde(default)]
+    pub passage: Vec<Vec<Ends>>,
+    /// From and to, from 0: the flux that is drawn first.
+    #[serde(default)]
+    pub pair: Option<(usize, usize)>,
+    /// Where meta-states end, where that is a question at all.
+    #[serde(default)]
+    pub fates: Vec<FateStory>,
+}
+
+impl KineticsStory {
+    /// What cannot be shown with so many meta-states.
+    fn check(&self, s: usize) -> Option<&'static str> {
+        let wrong = [
+            (
+                self.passage.iter().any(|row| row.len() != s) || !(self.passage.is_empty() || self.passage.len() == s),
+                "passage times (`kinetics.passage`)",
+            ),
+            (self.lags.iter().any(|l| l.lag.is_nan() || l.lag <= 0.0), "a lag (`kinetics.lags`)"),
+            (self.pair.is_some_and(|(a, b)| a >= s || b >= s || a == b), "a pair (`kinetics.pair`)"),
+            (
+                self.fates.iter().any(|f| f.probability.len() != s || !f.members.first().is_some_and(|j| (1..=s).contains(j))),
+                "fates (`kinetics.fates`)",
+            ),
+        ];
+        wrong.into_iter().find_map(|(is, what)| is.then_some(what))
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A number with the two ends of its interval; none is infinite, or not known.
+pub type Ends = (Option<f64>, Option<f64>, Option<f64>);
+
+/// The data counted at one lag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LagStory {
+    /// In frames.
+    pub lag: f64,
+    /// In frames, the slowest first.
+    pub timescales: Vec<Ends>,
+    /// For each meta-state, the probability of being there again.
+    pub stays: Vec<Ends>,
+    /// The same as the chain of this fit predicts it.
+    pub predicted: Vec<f64>,
+}
+
+/// Meta-states that are never left together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FateStory {
+    /// From 1.
+    pub members: Vec<usize>,
+    /// For each meta-state, the probability of ending here.
+    pub probability: Vec<f64>,
 }
 
 /// One eigenvalue after the first.
@@ -132,8 +198,15 @@ impl Extras {
         if let Some(heat) = &self.heat {
             heat.check(states)?;
         }
+        if let Some(k) = &self.kinetics {
+            k.check(k.chain.len()).map_or(Ok(()), |what| demand(false, what))?;
+        }
         let zones = |zones: &Zoning| zones.len() == states && zones.iter().all(|z| usize::from(*z) < states + SPARE_ZONES);
         demand(self.rival.as_ref().is_none_or(|r| zones(&r.zones)), "zones of a rival (`rival`)")?;
+        demand(
+            self.ranks.as_ref().is_none_or(|r| r.chosen < r.points.len()),
+            "a chosen number of meta-states (`ranks.chosen`) that is none of those tried, a number",
+        )?;
         let Some(path) = &self.path else { return Ok(()) };
         demand(path.chosen < path.points.len(), "a chosen point of the path (`path.chosen`) that is none, a number")?;
         demand(path.points.iter().filter_map(|p| p.zones.as_ref()).all(zones), "zones along the path (`path.points`)")
@@ -174,6 +247,34 @@ pub type Zoning = Vec<u16>;
 pub struct Rival {
     pub name: String,
     pub zones: Zoning,
+}
+
+/// How numbers of meta-states did on held-out transitions.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RanksStory {
+    /// What was chosen and why.
+    pub sentence: String,
+    /// Number of the chosen point.
+    pub chosen: usize,
+    /// Ascending.
+    pub points: Vec<RankPoint>,
+    /// The score of the smoothed counts themselves.
+    pub counts: f64,
+}
+
+/// One number of meta-states.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RankPoint {
+    /// The number.
+    pub rank: usize,
+    /// Held-out log-likelihood a transition; of a first look, made comparable.
+    pub score: f64,
+    /// By how much it is behind the best number, fold by fold,
+    pub behind: f64,
+    /// and the standard error of that.
+    pub error: f64,
+    /// Whether it was looked at on some folds only.
+    pub first_look: bool,
 }
 
 /// A whole lambda path.

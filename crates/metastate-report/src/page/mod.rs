@@ -7,11 +7,13 @@ mod comparison;
 mod data;
 mod extras;
 mod heat;
+mod slices;
 mod standing;
 
 pub use comparison::comparison;
 pub use extras::{
-    ActionStory, ControlStory, Extras, KineticsStory, PathPoint, PathStory, RankChange, Rival, StoryMode, TracePoint, Zoning,
+    ActionStory, ControlStory, Ends, Extras, FateStory, KineticsStory, LagStory, PathPoint, PathStory, RankChange, RankPoint, RanksStory,
+    Rival, StoryMode, TracePoint, Zoning,
 };
 pub use heat::Heat;
 pub use standing::{Section, standing_page};
@@ -25,7 +27,8 @@ use crate::summary::Summary;
 
 const TEMPLATE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
-const SCRIPT: &str = include_str!("assets/page.js");
+/// The page's figures, and before them those of kinetics, which the page calls.
+const SCRIPT: &str = concat!(include_str!("assets/kinetics.js"), include_str!("assets/page.js"));
 
 /// The whole page.
 pub fn render(summary: &Summary, result: &FitResult, extras: &Extras) -> String {

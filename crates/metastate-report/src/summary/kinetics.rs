@@ -14,7 +14,7 @@ pub struct KineticsRecord {
     pub lag: f64,
     /// Timescales in frames, the slowest first, without the stationary one; null is infinite.
     pub timescales: Vec<Option<f64>>,
-    /// Their intervals, where there were draws.
+    /// Their 90 % intervals, from what each part of the data adds; empty where the data are not in parts.
     pub timescale_intervals: Vec<Ends>,
     /// Timescales of the states' own chain in frames, for comparison.
     pub microstate_timescales: Vec<Option<f64>>,

@@ -6,6 +6,7 @@ mod control;
 mod kinetics;
 mod refit;
 mod settings;
+mod slices;
 mod uncertainty;
 mod whitened;
 mod words;
@@ -24,6 +25,7 @@ pub use control::{ControlRecord, RewardsRecord};
 pub use kinetics::KineticsRecord;
 pub use refit::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, TriedStart};
 pub use settings::SettingsRecord;
+pub use slices::{ChangeRecord, SlicesRecord, ZoneChangeRecord};
 pub use uncertainty::{Ends, UncertaintyRecord};
 pub use whitened::WhitenedRecord;
 pub use words::{BoundProof, StatusWord};
@@ -124,6 +126,9 @@ pub struct Summary {
     /// What a log of a controlled chain holds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub control: Option<ControlRecord>,
+    /// The slices, where trips were told apart by one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub slices: Option<SlicesRecord>,
     /// SHA-256 of the other files of the folder.
     pub files: BTreeMap<String, String>,
 }
@@ -164,6 +169,7 @@ impl Mismatch {
             wrong::<Option<WhitenedRecord>>(&value, "whitened"),
             wrong::<Option<UncertaintyRecord>>(&value, "uncertainty"),
             wrong::<Option<KineticsRecord>>(&value, "kinetics"),
+            wrong::<Option<SlicesRecord>>(&value, "slices"),
         ];
         let first = fields.into_iter().flatten().next();
         Ok(Some(first.unwrap_or(Mismatch { field: "summary.json".to_owned(), what: whole.to_string() })))

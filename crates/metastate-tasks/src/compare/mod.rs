@@ -1,6 +1,7 @@
 //! `metastate compare`: this method and its rivals, scored on the same held-out transitions. It says when we lose.
 
 mod contenders;
+mod slices;
 mod table;
 
 use std::time::Instant;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use crate::args::{self, CompareArgs, CompareCommand, FitArgs, HardKind, Options};
 use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
+use crate::memory::{self, Estimate, Work};
 use crate::place;
 use crate::progress::Reporter;
 use crate::reference::{self, Reference};
@@ -101,6 +103,9 @@ pub fn run_on(
     crate::inputs::refuse_actions(&command.input, "compare")?;
     contenders::methods(&compare.methods)?;
     compare.check()?;
+    if command.input.slice.is_some() {
+        slices::check(compare)?;
+    }
     let beside = compare.places.iter().chain(&compare.reference_from).chain(&compare.groups_from).chain(&compare.with).cloned();
     place::keep(&compare.out, place::inputs(&command.input).into_iter().chain(beside))?;
     let _claim = Claim::folder(&compare.out, compare.force)?;
@@ -114,6 +119,15 @@ pub fn run_on(
     };
     let fit = FitArgs { weight_power: compare.weight_power, ..FitArgs::with_ratio(1.0) };
     let loaded = data::estimate(ingested, &fit)?;
+    if command.input.slice.is_some() {
+        stopper.doing(Doing::Working);
+        let compared = slices::contest(compare, &loaded, seed, reporter, stopper)?;
+        let mut state = stopper.lock();
+        table::write(&compared, &[], compare)?;
+        state.doing = Doing::Done;
+        reporter.clear();
+        return Ok(compared);
+    }
     let judge = Judge::new(command, &loaded, &mut watch)?;
     let states = States { chain: loaded.chain(), names: &judge.names, cells: judge.cells };
     let entrants = entrants(command, &states, &loaded.inputs, seed, &mut watch)?;
@@ -128,6 +142,32 @@ pub fn run_on(
     state.doing = Doing::Done;
     reporter.clear();
     Ok(compared)
+}
+
+/// What a comparison would take: this package's method fits the data and every training part, and its rivals are quicker.
+pub fn estimate(command: &CompareCommand, reporter: &mut Reporter, stopper: &Stopper) -> Result<Estimate> {
+    let compare = &command.compare;
+    contenders::methods(&compare.methods)?;
+    let fit = FitArgs {
+        rank: compare.rank,
+        lambda: compare.lambda,
+        lambda_ratio: compare.lambda_ratio,
+        prior: compare.prior,
+        folds: compare.folds,
+        weight_power: compare.weight_power,
+        ..FitArgs::default()
+    };
+    let times = 1.0 + compare.folds as f64;
+    if let Some(found) = memory::sizes(&command.input)? {
+        let work = Work::new(&fit, found.states, found.pairs, true);
+        return Estimate::new(work, &command.input, "from the headers".to_owned(), times);
+    }
+    let mut watch = WatchReading { reporter, stopper };
+    let loaded = data::estimate(data::ingest(&command.input, true, &mut watch)?, &fit)?;
+    reporter.clear();
+    let (chain, rows) = (loaded.chain(), loaded.rows);
+    let work = Work { from_rows: true, ..Work::new(&fit, chain.states() as u64, chain.nonzeros() as u64, true) };
+    Estimate::new(work, &command.input, format!("counted in {rows} rows"), times)
 }
 
 /// Everybody fits and is judged.

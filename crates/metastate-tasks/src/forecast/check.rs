@@ -88,7 +88,7 @@ pub fn against_counts(
         }
         let blocks = blocks(&counted, model, input.lag)?;
         let data = LaggedCounts { counts: &counts.counts, blocks: &blocks, lag: lag as f64, overlap };
-        let found = data.kinetics(model.chain.u(), DRAWS)?;
+        let found = data.kinetics(model.chain.u(), true)?;
         forecast.check.extend(found.chapman_kolmogorov(model.chain.u(), model.chain.k(), &data, steps).iter().map(row));
         forecast.timescales.extend(timescales("counted", steps, lag, &found.modes, &found.timescale_intervals(CONFIDENCE)));
         points.extend(found.lag_point(lag as f64, CONFIDENCE));
@@ -96,9 +96,6 @@ pub fn against_counts(
     forecast.hints.extend(advice(&points, base as f64));
     Ok(())
 }
-
-/// Draws for the bands of the timescales.
-const DRAWS: usize = 50;
 
 /// The trajectories in blocks over the states of the result, counted at the lag.
 fn blocks(counted: &CountedStates, model: &Model, lag: usize) -> Result<Vec<Csr>> {

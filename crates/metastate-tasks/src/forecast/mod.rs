@@ -2,20 +2,22 @@
 
 mod blend;
 mod check;
+mod hitting;
+mod slice;
 mod start;
 
 use std::path::{Path, PathBuf};
 
 use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation, identify, largest_rotation};
 use metastate::fit::CONFIDENCE;
-use metastate::kinetics::{Flux, bias_corrected, fates_of_chain, mean_first_passage, modes_of};
+use metastate::kinetics::{Flux, Scale, fates_of_chain, interval, mean_first_passage, modes_of};
 use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
 use metastate_ingest::expand_names;
 use metastate_report::{
-    Claim, CommittorRow, FateRow, Forecast, HittingRow, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow, SavedKinetics,
-    SavedResult, StationaryClass, TimescaleRow, load_kinetics,
+    Claim, CommittorRow, FateRow, Forecast, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow, SavedKinetics, SavedResult,
+    StationaryClass, TimescaleRow, load_kinetics,
 };
 
 use crate::args::{ForecastArgs, ModelKind, Options};
@@ -62,16 +64,25 @@ impl Model<'_> {
         self.kinetics.as_ref().map_or_else(|| self.chain.spectrum(), |k| modes_of(&k.projected, &k.chain))
     }
 
-    /// The interval of a number that depends on the chain, where there were draws.
-    fn interval(&self, published: f64, number: impl Fn(&Mat) -> f64) -> Interval {
-        let Some(k) = self.kinetics.as_ref().filter(|k| !k.draws.is_empty()) else { return (None, None) };
-        let (low, high) = bias_corrected(published, k.draws.iter().map(number), CONFIDENCE);
-        (Some(low), Some(high))
+    /// The interval of a number that depends on the chain, where the data have parts.
+    fn interval(&self, published: f64, scale: Scale, number: impl Fn(&Mat) -> f64) -> Interval {
+        let Some(k) = self.kinetics.as_ref().filter(|k| !k.part_chains.is_empty()) else { return (None, None) };
+        ends(interval(published, k.part_chains.iter().map(number), scale, CONFIDENCE))
+    }
+
+    /// The interval of a passage time between the states of two meta-states.
+    fn passage_interval(&self, steps: f64, from: usize, to: usize) -> Interval {
+        let Some(k) = self.kinetics.as_ref().filter(|k| !k.part_passage.is_empty()) else { return (None, None) };
+        ends(interval(steps, k.part_passage.iter().map(|m| m[(from, to)]), Scale::Times, CONFIDENCE))
     }
 }
 
-/// The two ends, where there were draws.
+/// The two ends, where there is an interval.
 type Interval = (Option<f64>, Option<f64>);
+
+fn ends((low, high): (f64, f64)) -> Interval {
+    (Some(low).filter(|x| !x.is_nan()), Some(high).filter(|x| !x.is_nan()))
+}
 
 /// Reads the result, asks the latent chain, writes what was asked for.
 pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -> Result<Forecast> {
@@ -91,8 +102,12 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
     if loaded.destinations.is_some() {
         return Err(metastate::Error::DoesNotGoOn.into());
     }
+    slice::check(command, &loaded)?;
     let (input, fit) = recorded_options(&command.result, &loaded)?;
-    let chosen = factors(command, &loaded)?;
+    let (name, told_apart) = factors(command, &loaded)?;
+    // From step to step the chain knows no slices.
+    let whole = loaded.slices.as_ref().map(|s| s.whole_model(told_apart));
+    let chosen = (name, whole.as_ref().unwrap_or(told_apart));
     // Who names a model wants that model as it is; otherwise times come from the data.
     let saved = if command.model.is_none() { load_kinetics(&command.result).map_err(|e| CliError::from(e).blame_input())? } else { None };
     // A chain of another rank belongs to other factors.
@@ -106,13 +121,9 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
         forecast.hints.push("files of the result were changed after the fit; `metastate verify` says which".to_owned());
     }
     if let Some(inside) = target {
-        forecast.hitting = hitting(&model, &inside)?;
-        if model.kinetics.is_some() {
-            forecast.hints.push(
-                "hitting times between single states rest on the factors, which the prior of the refit shrinks; passage times between meta-states do not"
-                    .to_owned(),
-            );
-        }
+        let (rows, hint) = hitting::times((&input, &fit), &loaded, &model, &inside, reporter, stopper)?;
+        forecast.hitting = rows;
+        forecast.hints.extend(hint);
     }
     if command.blend {
         let found = blend::first_step((&input, &fit), &loaded, &model, &start.law, reporter, stopper)?;
@@ -120,6 +131,12 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
         forecast.forecasts =
             command.steps.iter().map(|&n| prediction_from(command, &model, &found, &start.law, n)).collect::<Result<_>>()?;
         forecast.blend = Some(found.record);
+    }
+    if let Some(label) = &command.slice
+        && let Some((record, law)) = slice::look(label, &loaded, told_apart, &start.law)?
+    {
+        forecast.forecasts = vec![told(command, &model, law, 1)];
+        forecast.slice = Some(record);
     }
     if let Some(files) = &command.check {
         check::against_counts(command, files, input, &loaded.summary, &model, &mut forecast, reporter, stopper)?;
@@ -186,10 +203,13 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
     let mut rows = Vec::new();
     for (from, to) in (0..s).flat_map(|a| (0..s).map(move |b| (a, b))) {
         let (steps, steps_states) = (passage[(from, to)], passage_states[(from, to)]);
-        let (low, high) = model.interval(steps, |k| mean_first_passage(k, from, to));
+        let (low, high) = model.interval(steps, Scale::Times, |k| mean_first_passage(k, from, to));
+        let (low_states, high_states) = model.passage_interval(steps_states, from, to);
         rows.push(PassageRow {
             time_low: low.map(|t| model.time(t)),
             time_high: high.map(|t| model.time(t)),
+            time_states_low: low_states.map(|t| model.time(t)),
+            time_states_high: high_states.map(|t| model.time(t)),
             from: from + 1,
             to: to + 1,
             steps,
@@ -198,8 +218,9 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
             time_states: model.time(steps_states),
         });
     }
-    let shares: Vec<Interval> =
-        (0..s).map(|j| model.interval(laws.limit[j], |k| stationary_share(model, k, &model.xi, j).unwrap_or(f64::NAN))).collect();
+    let shares: Vec<Interval> = (0..s)
+        .map(|j| model.interval(laws.limit[j], Scale::Shares, |k| stationary_share(model, k, &model.xi, j).unwrap_or(f64::NAN)))
+        .collect();
     let identities = identify(chain, &model.xi)?;
     let (rates, pathways) = rates(model);
     let named = |list: &[usize]| list.iter().take(NAMED).map(|&i| model.labels[i].clone()).collect();
@@ -250,6 +271,7 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
         start: start.words.clone(),
         forecasts: command.steps.iter().map(|&n| prediction(command, model, &start.law, n)).collect::<Result<_>>()?,
         blend: None,
+        slice: None,
         hitting: Vec::new(),
         check: Vec::new(),
         hints: Vec::new(),
@@ -259,10 +281,10 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
 
 /// Of the timescales in steps, for the modes after the first.
 fn timescale_intervals(model: &Model) -> Vec<(f64, f64)> {
-    let Some(k) = model.kinetics.as_ref().filter(|k| k.draw_timescales.rows() > 0) else { return Vec::new() };
-    let draws = &k.draw_timescales;
-    let of = |place: usize, t: f64| bias_corrected(t, (0..draws.rows()).map(|b| draws[(b, place)]), CONFIDENCE);
-    model.modes().iter().skip(1).take(draws.cols()).enumerate().map(|(place, m)| of(place, m.timescale)).collect()
+    let Some(k) = model.kinetics.as_ref().filter(|k| k.part_timescales.rows() > 0) else { return Vec::new() };
+    let parts = &k.part_timescales;
+    let of = |place: usize, t: f64| interval(t, (0..parts.rows()).map(|b| parts[(b, place)]), Scale::Times, CONFIDENCE);
+    model.modes().iter().skip(1).take(parts.cols()).enumerate().map(|(place, m)| of(place, m.timescale)).collect()
 }
 
 /// The stationary share of one meta-state under another chain.
@@ -278,7 +300,7 @@ fn rates(model: &Model) -> (Vec<RateRow>, Vec<PathwayRow>) {
     for (from, to) in (0..s).flat_map(|a| (0..s).map(move |b| (a, b))).filter(|(a, b)| a != b) {
         let Ok(flux) = Flux::of_chain(k, &[from], &[to]) else { continue };
         let (low, high) = if s <= MOST_WITH_WAYS {
-            model.interval(flux.rate, |k| Flux::of_chain(k, &[from], &[to]).map_or(f64::NAN, |f| f.rate))
+            model.interval(flux.rate, Scale::Times, |k| Flux::of_chain(k, &[from], &[to]).map_or(f64::NAN, |f| f.rate))
         } else {
             (None, None)
         };
@@ -340,7 +362,7 @@ fn committors(model: &Model) -> Result<Vec<CommittorRow>> {
         for j in (0..s).filter(|&j| j != a && j != b) {
             let backward = q.backward.as_ref().map_or(f64::NAN, |q| q[j]);
             let (forward_low, forward_high) = if s <= MOST_WITH_WAYS {
-                model.interval(q.forward[j], |k| Flux::of_chain(k, &[a], &[b]).map_or(f64::NAN, |f| f.forward[j]))
+                model.interval(q.forward[j], Scale::Shares, |k| Flux::of_chain(k, &[a], &[b]).map_or(f64::NAN, |f| f.forward[j]))
             } else {
                 (None, None)
             };
@@ -379,16 +401,4 @@ fn told(command: &ForecastArgs, model: &Model, probabilities: Vec<f64>, steps: u
     let mut order: Vec<usize> = (0..law.len()).collect();
     order.sort_by(|&a, &b| probabilities[b].total_cmp(&probabilities[a]).then(a.cmp(&b)));
     Prediction { steps, metastates, top: order.iter().take(command.top).map(|&i| law[i].clone()).collect(), law }
-}
-
-fn hitting(model: &Model, inside: &[bool]) -> Result<Vec<HittingRow>> {
-    let steps = model.chain.hitting_times(inside)?;
-    let row = |(i, &steps): (usize, &f64)| HittingRow {
-        label: model.labels[i].clone(),
-        metastate: model.part[i] + 1,
-        inside: inside[i],
-        steps,
-        time: model.time(steps),
-    };
-    Ok(steps.iter().enumerate().map(row).collect())
 }

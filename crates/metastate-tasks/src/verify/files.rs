@@ -14,6 +14,8 @@ fn expected(subject: &Subject) -> BTreeSet<&'static str> {
     let mut when = |it_is: bool, more: &[&'static str]| names.extend(more.iter().filter(|_| it_is));
     when(subject.goes_on(), &["kinetics.npz", "latent.csv", "zone_flows.csv"]);
     when(!subject.goes_on(), &["destinations.csv"]);
+    when(subject.data.data.slices().is_some(), &["slices.csv", "profiles.parquet", "slices.npz"]);
+    when(subject.result.summary.slices.as_ref().is_some_and(|s| s.change.is_some()), &["changes.csv"]);
     when(subject.on_a_map(), &["zones.geojson"]);
     when(subject.has_outlines(), &["zones.parquet"]);
     when(subject.data.control.is_some(), &["pairs.csv", "actions.csv"]);

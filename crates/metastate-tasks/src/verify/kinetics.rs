@@ -1,6 +1,7 @@
 //! The chain of the meta-states and its times, against the data.
 
-use metastate::kinetics::{Classes, modes_of};
+use metastate::fit::CONFIDENCE;
+use metastate::kinetics::{Classes, Scale, interval, modes_of};
 use metastate::linalg::{Mat, small};
 use metastate::verify::plain;
 use metastate_report::{KineticsRecord, SavedKinetics, load_extras, load_kinetics};
@@ -28,7 +29,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
         return checks.table("kinetics", Some("no record, or no kinetics.npz".to_owned()));
     };
     checks.table("kinetics", wrong(subject, told, &saved).err());
-    let chain = subject.data.chain();
+    let chain = subject.chain();
     let plainly = Classes::of(chain.p()).connected() && !subject.fit.reversible;
     let name = "kinetics: the chain of the data";
     let (gram, through) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), told.steps.min(MOST_STEPS));
@@ -39,7 +40,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
     } else {
         checks.table(name, wrong_chain(&gram, &through, &saved, told.steps).err());
     }
-    checks.hash_only("kinetics: passage times between states, draws", "not computed again");
+    checks.hash_only("kinetics: passage times between states, parts of the data", "not computed again");
 }
 
 fn demand(it_is: bool, what: &str) -> Result<(), String> {
@@ -50,8 +51,10 @@ fn demand(it_is: bool, what: &str) -> Result<(), String> {
 fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Result<(), String> {
     let s = subject.u().cols();
     demand(saved.chain.rows() == s, "chain: not one row a meta-state")?;
-    demand(saved.draws.len() == if subject.data.parts().is_some() { subject.draws() } else { 0 }, "draws: not as many as asked for")?;
-    let chain = subject.data.chain();
+    let parts = subject.data.data.uncertain(subject.draws() > 0, subject.fit.reversible, subject.result.summary.seed);
+    demand(saved.part_chains.len() == parts.map_or(0, |p| p.parts()), "part_chains: the data have another number of parts")?;
+    wrong_intervals(told, saved)?;
+    let chain = subject.chain();
     let (gram, _) = plain::kinetic_moments(subject.u(), chain.p(), chain.departures(), 0);
     let alike = least_correlation(&gram) <= INDEPENDENT || !Classes::of(chain.p()).connected();
     demand(told.told_apart || alike, "told_apart: the memberships can be told apart")?;
@@ -69,7 +72,7 @@ fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Res
     };
     let all_same = |list: &[Option<f64>]| list.len() == times.len() && list.iter().zip(&times).all(|(a, b)| same(a, b));
     demand(all_same(&told.timescales), "timescales: not those of kinetics.npz")?;
-    let classes = Classes::of(subject.data.chain().p());
+    let classes = Classes::of(subject.chain().p());
     let sizes: Vec<usize> = classes.closed_by_size().iter().map(|&c| classes.sizes[c as usize]).collect();
     demand(told.closed_classes == sizes, "closed_classes: the data have others")?;
     demand(told.transient_states == classes.transient_states(), "transient_states: the data have others")?;
@@ -80,6 +83,20 @@ fn wrong(subject: &Subject, told: &KineticsRecord, saved: &SavedKinetics) -> Res
     demand(all_same(&shown), "page.json: other timescales")?;
     let rows: Vec<f64> = story.chain.into_iter().flatten().collect();
     demand(rows == saved.chain.as_slice(), "page.json: another chain")
+}
+
+/// The intervals of the timescales, from what each part of the data adds.
+fn wrong_intervals(told: &KineticsRecord, saved: &SavedKinetics) -> Result<(), String> {
+    let parts = &saved.part_timescales;
+    let modes = if parts.rows() > 0 { modes_of(&saved.projected, &saved.chain) } else { Vec::new() };
+    let own = modes.iter().skip(1).enumerate().map(|(k, m)| {
+        let (low, high) = interval(m.timescale, (0..parts.rows()).map(|b| parts[(b, k)]), Scale::Times, CONFIDENCE);
+        [low, high].map(|t| t.is_finite().then_some(told.lag * t))
+    });
+    let same = |a: &Option<f64>, b: &Option<f64>| a == b || a.zip(*b).is_some_and(|(a, b)| (a - b).abs() <= SAME_TIME * b.abs());
+    let all = own.len() == told.timescale_intervals.len()
+        && own.zip(&told.timescale_intervals).all(|([low, high], told)| same(&low, &told.0) && same(&high, &told.1));
+    demand(all, "timescale_intervals: not those of kinetics.npz")
 }
 
 /// Whether the columns of U are far enough from each other for the projection to be one matrix only: `U^T D U` has no eigenvalue near zero.

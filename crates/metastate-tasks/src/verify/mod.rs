@@ -14,6 +14,7 @@ mod page;
 mod plan;
 mod refit;
 mod shapes;
+mod slices;
 mod status;
 mod subject;
 mod tables;
@@ -172,6 +173,7 @@ pub fn recheck(
     kinetics::check(&mut checks, &subject);
     control::check(&mut checks, &subject);
     plan::check(&mut checks, &subject);
+    slices::check(&mut checks, &subject, input);
     let remade = page::check(&mut checks, &subject);
     files::check(&mut checks, &subject, &remade);
     checks.not_checked("seconds, iterations, rounds, directory", summary.iterations, "how it came about");
@@ -194,7 +196,7 @@ fn sources(checks: &mut Checks, summary: &Summary, fit: &FitArgs, data: &data::D
     let same_start = of_role("start").iter().map(|f| f.name.clone()).collect::<Vec<_>>() == start;
     checks.table("inputs", (!same || !same_start).then(|| "other files were read".to_owned()));
     checks.same("states", summary.states, chain.states());
-    let destinations = (!chain.goes_on()).then(|| chain.p().cols());
+    let destinations = data.data.going_on().is_none().then(|| chain.p().cols());
     checks.table("destinations", (summary.destinations != destinations).then(|| "another number of them".to_owned()));
     checks.same("transitions", summary.transitions, chain.transitions());
     checks.same("nonzeros", summary.nonzeros, chain.nonzeros());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use metastate::Label;
 use metastate::aggregate::Partition;
 use metastate::linalg::Row;
-use metastate_report::{FitResult, Ground, inside, load_extras, pictures};
+use metastate_report::{FitResult, Ground, SlicedV, inside, load_extras, pictures};
 use serde_json::Value;
 
 use super::checks::{Checks, Named};
@@ -53,6 +53,7 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
     let partition = Partition::numbered(zones, subject.data.chain().xi(), subject.zone_count());
     let zone_names = crate::report::zone_names(subject.folder, subject.zone_count()).map_err(|e| e.to_string())?;
     let labels: Vec<Label> = subject.data.chain().index().labels().collect();
+    let shown = subject.going_on();
     let destinations: Option<Vec<Label>> = (!subject.goes_on()).then(|| subject.data.chain().destinations().labels().collect());
     let result = FitResult {
         labels: &labels,
@@ -64,11 +65,13 @@ fn remake(subject: &Subject) -> Result<Vec<(String, String)>, String> {
         zone_names: &zone_names,
         zones_have_names: extras.zones_have_names,
         factors: &subject.result.factors,
-        model: subject.model(),
+        model: &shown,
         partition: &partition,
         flows: None,
         trips: None,
+        refit: None,
         witness: &subject.result.witness,
+        slices: subject.data.data.slices().map(|slices| SlicedV { slices, v: &subject.model().v }),
         extra: &[],
     };
     Ok(pictures(&subject.result.summary, &result, &extras))
@@ -86,8 +89,8 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
         true => wrong_heat(subject, &page["heat"])?,
         false => demand(page["heat"].is_null(), "heat: there is none")?,
     }
-    if subject.draws() == 0 {
-        demand(page["timescale_intervals"].as_array().is_none_or(Vec::is_empty), "timescale_intervals: there are no draws")?;
+    if let Some(told) = &subject.result.summary.kinetics {
+        demand(page["timescale_intervals"] == serde_json::json!(told.timescale_intervals), "timescale_intervals: the summary has others")?;
     }
     let story = &page["path"];
     let Some(choice) = &subject.result.summary.choice else { return demand(story.is_null(), "path: there is none") };
@@ -118,7 +121,7 @@ fn wrong_data(subject: &Subject, page: &Value) -> Result<(), String> {
 
 /// States in the order of their zones and then of their memberships there, in bins; shares of all moves summed over pairs of bins.
 fn wrong_heat(subject: &Subject, heat: &Value) -> Result<(), String> {
-    let (x, chain, zones) = (subject.model(), subject.data.chain(), subject.zones()?);
+    let (x, chain, zones) = (subject.going_on(), subject.chain(), subject.zones()?);
     let (d, s, xi) = (chain.states(), x.rank(), chain.xi());
     let bins = d.min(MOST_BINS);
     let inside = |i: usize| x.u[(i, zones[i].min(s - 1))];

@@ -46,7 +46,10 @@ impl<'a> Subject<'a> {
             return Err(format!("factors.npz holds {} weights", result.xi.len()));
         }
         let labels = data.chain().index().labels().map(|l| l.to_string()).collect();
-        let destinations = data.chain().destinations().labels().map(|l| l.to_string()).collect();
+        let destinations = data.shown_chain().destinations().labels().map(|l| l.to_string()).collect();
+        if data.data.slices() != result.slices.as_ref() {
+            return Err("slices.npz, or the labels of the slices, are not those of these data".to_owned());
+        }
         Ok(Subject { folder, result, fit, data, limited, labels, destinations })
     }
 
@@ -61,6 +64,22 @@ impl<'a> Subject<'a> {
             (Some(refit), RefitKind::LeastSquares | RefitKind::Likelihood) => refit,
             _ => &self.result.factors,
         }
+    }
+
+    /// The same where the chain goes on, summed by plain loops: with slices, V over all slices.
+    pub fn going_on(&self) -> Factors {
+        let model = self.model();
+        let Some(slices) = self.data.data.slices() else { return model.clone() };
+        let mut v = Mat::zeros(self.labels.len(), model.v.cols());
+        for (row, (_, state)) in slices.columns().iter().enumerate() {
+            (0..v.cols()).for_each(|j| v[(*state as usize, j)] += model.v[(row, j)]);
+        }
+        Factors { u: model.u.clone(), v }
+    }
+
+    /// The chain that tables, zones and times speak of.
+    pub fn chain(&self) -> &'a metastate::Chain {
+        self.data.shown_chain()
     }
 
     /// Memberships.
@@ -88,7 +107,7 @@ impl<'a> Subject<'a> {
 
     /// Whether the chain goes on from where it arrives.
     pub fn goes_on(&self) -> bool {
-        self.data.chain().goes_on()
+        self.data.data.going_on().is_some()
     }
 
     /// Whether the states are on a map.

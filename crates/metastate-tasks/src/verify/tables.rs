@@ -23,6 +23,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
     checks.table("states.parquet", states_twin(subject));
     checks.table("metastates.csv", metastates(subject));
     if subject.goes_on() {
+        // With slices, all of them together.
         checks.table("latent.csv", latent(subject));
     } else {
         checks.table("destinations.csv", destinations(subject));
@@ -98,7 +99,7 @@ pub fn home(row: &[f64]) -> usize {
 
 /// Sizes by the largest membership, masses, anchors, destinations with their shares, and the stationary law.
 fn metastates(subject: &Subject) -> Option<String> {
-    let (Factors { u, v }, xi) = (subject.model(), subject.data.chain().xi());
+    let (Factors { u, v }, xi) = (&subject.going_on(), subject.data.chain().xi());
     let (d, n, s, named, named_ends) = (u.rows(), v.rows(), u.cols(), NAMED.min(u.rows()), NAMED.min(v.rows()));
     // Of two destinations with the same share the heavier state comes first, where they are states.
     let weights: Vec<f64> = if subject.goes_on() { xi.to_vec() } else { vec![0.0; n] };
@@ -200,7 +201,7 @@ fn closed_classes(k: &Mat) -> usize {
 
 /// K = V^T U.
 fn latent(subject: &Subject) -> Option<String> {
-    let k = latent_matrix(subject.u(), &subject.model().v);
+    let k = latent_matrix(subject.u(), &subject.going_on().v);
     let row = |i: usize| std::iter::once(Cell::Is((i + 1).to_string())).chain(k.row(i).iter().map(|x| Cell::Near(*x))).collect();
     let rows: Vec<Vec<Cell>> = (0..k.rows()).map(row).collect();
     Named::new(subject.result.latent.clone()).difference(&header(&["metastate"], k.cols(), &["to"]), &rows)

@@ -119,7 +119,7 @@ impl Trade {
 
 impl Told {
     fn new(subject: &Subject, zones: Vec<usize>) -> Self {
-        let (chain, k) = (subject.data.chain(), subject.zone_count());
+        let (chain, k) = (subject.chain(), subject.zone_count());
         let (mut sizes, mut masses) = (vec![0; k], vec![0.0; k]);
         for (i, &z) in zones.iter().enumerate() {
             sizes[z] += 1;
@@ -206,7 +206,7 @@ impl Told {
 
     /// `zone_flows.csv`: its transitions added up again, one by one.
     fn flow_table(&self, subject: &Subject) -> Option<String> {
-        let (chain, k) = (subject.data.chain(), self.sizes.len());
+        let (chain, k) = (subject.chain(), self.sizes.len());
         let names = match Named::read(subject.folder, "zones.csv") {
             Ok(table) => (0..k).map(|z| table.field(z, "name").unwrap_or_default().to_owned()).collect::<Vec<String>>(),
             Err(why) => return Some(why),

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod assign;
+mod change;
 mod clusters;
 mod coherence;
 mod difference;
@@ -9,6 +10,7 @@ pub mod latent;
 #[doc(hidden)]
 pub mod polygons;
 pub mod rivals;
+mod slices;
 #[doc(hidden)]
 pub mod territory;
 mod weighted;
@@ -16,8 +18,10 @@ mod zones;
 
 pub use agreement::Overlap;
 pub use assign::{AssignBy, Assigner};
+pub use change::{Change, ChangeSettings, ZoneChange};
 pub use clusters::{Clustered, KMeans, Partition, REPLICATES, kmeans};
 pub use coherence::{Coherence, Neighbours, cell_of};
 pub use difference::{Answer, Difference};
+pub use slices::SliceFlows;
 pub use weighted::WeightedChain;
 pub use zones::{Trade, ZoneFlows};

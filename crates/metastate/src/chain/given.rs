@@ -118,7 +118,7 @@ impl Chain {
         divide_rows(&mut p, &sums);
         let operator = SparseOperator::new(p, Vec::new())?;
         if let Some(class) = largest(&operator, given.connected) {
-            let mut inner = operator.csr().restrict(&class);
+            let mut inner = operator.stored().restrict(&class);
             let sums = inner.row_sums();
             divide_rows(&mut inner, &sums);
             return within(&class, index, given, &rounded, |given| Chain::from_sparse(inner, given));
@@ -127,7 +127,7 @@ impl Chain {
         if !weights.xi.contains(&0.0) {
             return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power).map(|c| note(c, &rounded));
         }
-        let p = operator.csr();
+        let p = operator.stored();
         let mut gone = weights.without_weight();
         // Stored zeros are no exits.
         let exits = (0..p.rows()).map(|i| p.row(i).1.iter().filter(|x| **x > 0.0).count()).collect();

@@ -4,11 +4,13 @@
 pub(crate) mod empirical;
 mod estimate;
 mod given;
+mod sliced;
 pub(crate) mod stationary;
 mod whitened;
 
 pub use estimate::{Connected, Estimate, TwoSided, WeightsBy};
 pub use given::{Given, RowWeights};
+pub use sliced::{Sliced, SlicedCounts, Slices};
 pub use stationary::{StationaryLaw, StationaryOptions, stationary_law};
 pub use whitened::{LEAST_PRIOR, SparseAndOne, Whitened};
 

@@ -87,7 +87,9 @@ fn through_latent_chain(left: &Mat, right: &Mat) -> (Vec<f64>, usize) {
 pub(crate) fn closed_classes(p: &dyn Operator) -> (Vec<u32>, Vec<bool>) {
     let d = p.rows();
     let (class, number) = strong_classes(d, |i, cursor| match p.row(i) {
-        Row::Sparse(columns, values) => (cursor..columns.len()).find(|&k| values[k] > 0.0).map(|k| (k + 1, columns[k] as usize)),
+        Row::Sparse(columns, values) | Row::Counted(columns, values, _) => {
+            (cursor..columns.len()).find(|&k| values[k] > 0.0).map(|k| (k + 1, columns[k] as usize))
+        }
         Row::Dense(values) => (cursor..d).find(|&j| values[j] > 0.0).map(|j| (j + 1, j)),
         Row::Uniform => (cursor < d).then_some((cursor + 1, cursor)),
         // The part of rank one reaches every state.

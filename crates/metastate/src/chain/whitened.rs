@@ -46,7 +46,7 @@ impl Operator for SparseAndOne {
     }
 
     fn row(&self, i: usize) -> Row<'_> {
-        let (columns, values) = self.sparse.csr().row(i);
+        let (columns, values) = self.sparse.stored().row(i);
         Row::SparseAndOne(columns, values, self.left[i], &self.right)
     }
 }

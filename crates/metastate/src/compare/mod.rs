@@ -7,8 +7,10 @@
 //! is the one with the best mean score on the *other* folds, so that no transition has a part in the choice of what it is scored with.
 
 mod blend;
+mod slices;
 
 pub use blend::Blend;
+pub use slices::{SliceMethod, SliceScore, score_slices, zones_of_each};
 
 use crate::aggregate::Partition;
 use crate::aggregate::rivals::{self, Fitted, FittedModel, Rival, RivalSettings, Training};

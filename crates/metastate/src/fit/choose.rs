@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::solve::path::{FoldPaths, LambdaPoint, first_with_rank, lambda_grid, solve_point};
 use crate::solve::refit::SpectralFits;
 use crate::solve::score::Smoothing;
-use crate::solve::select::{Choice, SelectSettings, select_at, select_watched};
-use crate::solve::{Control, Effort, Factors, Problem, Settings, Solution, Start, StopRule, lambda_of_rank, solve};
+use crate::solve::select::{Choice, SelectSettings, outlook, select_at, select_watched};
+use crate::solve::{Control, Effort, Factors, Problem, Settings, Solution, Start, StopRule, keeps_all, lambda_of_rank};
 
 /// The path is solved to this gap (or to the one asked for, down to [`LEAST_PATH_GAP`]) and this KKT residual; the chosen point in full afterwards.
 const PATH_GAP: f64 = 1e-2;
@@ -113,9 +113,9 @@ pub(super) struct AtRank {
 /// The smallest lambda at which no further meta-state than `rank` pays, or a smaller one where the solver then keeps too few.
 pub(super) fn at_rank(data: &Data, options: &FitOptions, lambda_max: f64, rank: usize, observer: &mut dyn FitObserver) -> Result<AtRank> {
     let chain = data.chain();
-    let near = SpectralFits::new(data.transitions()?.0, options.seed)?.near(rank)?;
+    let near = SpectralFits::of_observed(data.observed()?.0, options.seed).near(rank)?;
     go_on(observer)?;
-    let (mut lambda, start) = match near.rank() {
+    let (mut lambda, mut start) = match near.rank() {
         1 => (lambda_max, near.clone()),
         _ => {
             let found =
@@ -125,20 +125,18 @@ pub(super) fn at_rank(data: &Data, options: &FitOptions, lambda_max: f64, rank: 
     };
     // The rank that is wanted, no more: the certified gap says what that costs.
     let most = rank.min(options.most());
-    let mut settings = Settings { max_rank: most, start_rank: None, start: Start::Given(Box::new(start)), ..options.solver.clone() };
+    let mut settings = Settings { max_rank: most, start_rank: None, ..options.solver.clone() };
     // The search tells columns by their length; the solver also merges those that are alike. Where it keeps fewer than wanted, lambda is too large.
     for _ in 0..if near.rank() > 1 { SMALLER_LAMBDAS } else { 0 } {
         let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
-        let unproven = Settings { certificate: Effort { prove: false, ..options.solver.certificate }, ..settings.clone() };
-        let solution = solve(&problem, &unproven, &mut OnPath(observer))?;
-        go_on(observer)?;
-        if solution.rank() >= near.rank() {
-            settings.start = Start::Given(Box::new(solution.factors));
+        let keeps = keeps_all(&problem, &mut start, &settings, &mut || observer.look() == Control::Continue)?;
+        if keeps {
             break;
         }
         lambda *= SMALLER;
-        settings.start = Start::Given(Box::new(near.clone()));
+        start = near.clone();
     }
+    settings.start = Start::Given(Box::new(start));
     Ok(AtRank { lambda, settings, near })
 }
 
@@ -198,6 +196,7 @@ pub(super) fn choose_rank(
     let tried = unfinished.attempts.clone();
     let mut watch = |attempts: &[_]| {
         attempts.last().into_iter().for_each(|a| observer.attempted(a));
+        observer.choosing(&outlook(attempts, folds.len(), matches!(options.rank, Rank::Given(_))));
         unfinished.attempts = attempts.to_vec();
         observer.keep(unfinished) == Control::Continue
     };

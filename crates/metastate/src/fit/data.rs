@@ -1,11 +1,13 @@
 //! What a fit starts from: a chain, and where it was counted, the counts behind it and how they fall into parts.
 
-use crate::chain::{Chain, Estimate, TwoSided, WeightPower};
+use crate::chain::{Chain, Estimate, Sliced, SlicedCounts, Slices, TwoSided, WeightPower};
 use crate::counts::folds::{NO_STATE, count_blocks};
 use crate::counts::{CountMode, Counts, Folds};
 use crate::error::{Error, Result};
+use crate::kinetics::Uncertain;
 use crate::linalg::Csr;
 use crate::solve::bootstrap::Resample;
+use crate::solve::refit::Observed;
 
 /// Blocks that trajectories are cut into: divisible by the usual numbers of folds.
 const BLOCKS: usize = 60;
@@ -32,6 +34,7 @@ const TRANSITIONS_A_STATE: f64 = 1000.0;
 pub struct Data {
     chain: Chain,
     parts: Option<Parts>,
+    sliced: Option<Sliced>,
 }
 
 impl Data {
@@ -39,7 +42,7 @@ impl Data {
     pub fn from_counts(counts: &Counts, estimate: &Estimate) -> Result<Self> {
         let chain = Chain::estimate(counts, estimate)?;
         let parts = Parts::new(counts, None, &chain)?;
-        Ok(Data { chain, parts: Some(parts) })
+        Ok(Data { chain, parts: Some(parts), sliced: None })
     }
 
     /// Trajectories, with their frames one after the other ([`NO_STATE`] between trajectories and at gaps): they are held out by blocks of
@@ -47,24 +50,53 @@ impl Data {
     pub fn from_frames(counts: &Counts, frames: &[u32], estimate: &Estimate) -> Result<Self> {
         let chain = Chain::estimate(counts, estimate)?;
         let parts = Parts::new(counts, Some(frames), &chain)?;
-        Ok(Data { chain, parts: Some(parts) })
+        Ok(Data { chain, parts: Some(parts), sliced: None })
     }
 
     /// Transitions from one set of states to another, such as from home to work: they are held out one by one.
     pub fn between(sides: &TwoSided, weight_power: WeightPower) -> Result<Self> {
         let chain = Chain::between(sides, weight_power)?;
         let counts = chain.counts().cloned().ok_or(Error::Empty { what: "the list of transitions" })?;
-        Ok(Data { chain, parts: Some(Parts { overlap: 1.0, counts, blocks: None, frames: None }) })
+        Ok(Data { chain, parts: Some(Parts { overlap: 1.0, counts, blocks: None, frames: None }), sliced: None })
+    }
+
+    /// Transitions that fall into slices, such as hours of the day: one set of meta-states for all slices, and for each slice where they lead. They are held out one by one.
+    pub fn sliced(counts: &Counts, sliced: &SlicedCounts, estimate: &Estimate) -> Result<Self> {
+        let (chain, sliced) = Chain::sliced(counts, sliced, estimate)?;
+        let counts = chain.counts().cloned().ok_or(Error::Empty { what: "the list of transitions" })?;
+        Ok(Data { chain, parts: Some(Parts { overlap: 1.0, counts, blocks: None, frames: None }), sliced: Some(sliced) })
     }
 
     /// A transition matrix that was given as probabilities: nothing can be held out, so lambda must be given.
     pub fn from_matrix(chain: Chain) -> Self {
-        Data { chain, parts: None }
+        Data { chain, parts: None, sliced: None }
     }
 
     /// The same data with other weights in the objective.
     pub fn with_weight_power(self, power: WeightPower) -> Self {
-        Data { chain: self.chain.with_weight_power(power), ..self }
+        let sliced = self.sliced.map(|s| Sliced { whole: s.whole.with_weight_power(power), ..s });
+        Data { chain: self.chain.with_weight_power(power), sliced, ..self }
+    }
+
+    /// Which column of the chain is which slice, where there are slices.
+    pub fn slices(&self) -> Option<&Slices> {
+        self.sliced.as_ref().map(|s| s.slices.as_ref())
+    }
+
+    /// The chain that goes on from where it arrives: of data with slices, the chain without them. None where origins and destinations are different sets.
+    pub fn going_on(&self) -> Option<&Chain> {
+        match &self.sliced {
+            Some(sliced) => Some(&sliced.whole),
+            None => Some(&self.chain).filter(|chain| chain.goes_on()),
+        }
+    }
+
+    /// The data in parts for the intervals of kinetics, where there are any: [`Parts::uncertain`]; with slices, the transitions of all of them together.
+    pub fn uncertain(&self, bootstrap: bool, reversible: bool, seed: u64) -> Option<Uncertain<'_>> {
+        match self.sliced.as_ref().map(|sliced| sliced.whole.counts()) {
+            Some(counts) => counts.filter(|_| bootstrap).map(|counts| Uncertain { data: Resample::Trips(counts), seed }),
+            None => self.parts()?.uncertain(bootstrap, reversible, seed),
+        }
     }
 
     /// P, xi and labels.
@@ -81,12 +113,18 @@ impl Data {
     pub fn without(&self, folds: &Folds, f: usize) -> Result<Data> {
         let parts = self.parts.as_ref().ok_or(Error::Empty { what: "the list of transitions" })?;
         let counts = folds.training(f);
-        let chain = self.chain.on_part(counts.clone())?;
+        let (chain, sliced) = match &self.sliced {
+            None => (self.chain.on_part(counts.clone())?, None),
+            Some(sliced) => {
+                let (chain, sliced) = self.chain.sliced_on_part(sliced, counts.clone())?;
+                (chain, Some(sliced))
+            }
+        };
         let left = |blocks: &Vec<Csr>| -> Vec<Csr> {
             blocks.iter().enumerate().filter(|(b, _)| b % folds.len() != f).map(|(_, block)| block.clone()).collect()
         };
         let blocks = parts.blocks.as_ref().map(left).filter(|left| left.len() >= FEWEST_BLOCKS);
-        Ok(Data { chain, parts: Some(Parts { overlap: parts.overlap, counts, blocks, frames: None }) })
+        Ok(Data { chain, parts: Some(Parts { overlap: parts.overlap, counts, blocks, frames: None }), sliced })
     }
 
     /// What a likelihood is summed over, and how many transitions one unit of the prior is: the counts, one; for a transition matrix, which has
@@ -107,6 +145,12 @@ impl Data {
             indptr.push(indices.len());
         }
         Ok((Csr::from_parts(m, n, indptr, indices, values)?, TRANSITIONS_A_STATE))
+    }
+
+    /// The same as the likelihood sees it; counts are shared with P.
+    pub(crate) fn observed(&self) -> Result<(Observed, f64)> {
+        let (counts, unit) = self.transitions()?;
+        Ok((Observed::of(self.chain.p(), counts)?, unit))
     }
 }
 
@@ -184,6 +228,12 @@ impl Parts {
             Some(blocks) => Resample::Blocks(blocks),
             None => Resample::Trips(&self.counts),
         }
+    }
+
+    /// The data in parts for the intervals of kinetics: blocks of frames cost next to nothing; what has to be dealt, or made reversible each time, is done where a bootstrap was asked for.
+    pub fn uncertain(&self, bootstrap: bool, reversible: bool, seed: u64) -> Option<Uncertain<'_>> {
+        let cheap = self.blocks.as_ref().is_some_and(|b| b.len() > 1) && !reversible;
+        (bootstrap || cheap).then(|| Uncertain { data: self.resample(), seed })
     }
 
     /// What the bootstrap draws, in words.

@@ -6,6 +6,7 @@
 //! 4. The penalised problem at that lambda, solved and proven.
 //! 5. The same rank once more without the penalty, by likelihood: `refit`; with intervals where they are asked for.
 //! 6. The one zone of each state, and what flows between zones.
+//!    With slices, the flows in each of them, and which zones change over them.
 //! 7. The chain of the meta-states once more on the data, for times that neither prior nor penalty makes: [`crate::kinetics`].
 //!
 //! The command, the Python package and the experiments all call [`fit`]. It reads no file and no clock: whoever wants to watch, stop, time or keep a run does so
@@ -22,7 +23,7 @@ mod whitened;
 
 pub use choose::Chosen;
 pub use data::{Data, Parts};
-pub use model::{Model, Moves, Recovery};
+pub use model::{Model, Moves, Recovery, SlicedModel};
 pub use observe::{FitObserver, Stage, Unfinished};
 pub use options::{Clusters, FOLDS, FitOptions, Lambda, ObjectiveKind, PAPER_MAX_RANK, PATH_FLOOR, PATH_POINTS, Path, Rank, RefitKind};
 use refit::Wanted;
@@ -38,11 +39,12 @@ pub use crate::solve::refit::{BestRefit, LeastSquares, Likelihood};
 pub use crate::solve::score::Score;
 pub use crate::solve::select::{Attempt, Choice, HeldOut};
 
-use crate::aggregate::{Partition, ZoneFlows};
+use crate::aggregate::{Change, ChangeSettings, Partition, SliceFlows, ZoneFlows};
 use crate::chain::empirical::transition_matrix;
+use crate::chain::{Chain, Slices};
 use crate::counts::folds::sum;
 use crate::error::{Error, Result};
-use crate::kinetics::{DrawSettings, Kinetics, LagPoint, Observations};
+use crate::kinetics::{Kinetics, LagLook, Observations, Uncertain};
 use crate::linalg::Mat;
 use crate::solve::bootstrap::Resample;
 use crate::solve::{self, Problem};
@@ -164,8 +166,27 @@ fn finish(data: &Data, options: &FitOptions, solved: Solved, observer: &mut dyn 
     }
     let moves = moves(data, options, &shown.u, &zones, draws, observer)?;
     hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
+    let slices = data.slices().map(|slices| sliced(data, options, slices, shown, &zones, &mut hints)).transpose()?;
     observer.stage(Stage::Done);
-    Ok(Model { lambda_max, chosen, stated, solution, refit, intervals, zones, moves, hints })
+    Ok(Model { lambda_max, chosen, stated, solution, refit, intervals, zones, moves, slices, hints })
+}
+
+/// What the model says of each slice.
+fn sliced(
+    data: &Data,
+    options: &FitOptions,
+    slices: &Slices,
+    shown: &solve::Factors,
+    zones: &Partition,
+    hints: &mut Vec<String>,
+) -> Result<SlicedModel> {
+    let parts = data.parts().ok_or(Error::Empty { what: "the list of transitions" })?;
+    let change = Change::test(&parts.folds(options.folds, options.seed)?, slices, zones, &ChangeSettings::new(options.seed))?;
+    if let Err(why) = &change {
+        hints.push(format!("which zones change over the slices was not tested: {why}"));
+    }
+    let flows = SliceFlows::new(shown, slices, data.chain().xi())?;
+    Ok(SlicedModel { slices: slices.clone(), whole: slices.whole_model(shown), flows, change: change.ok() })
 }
 
 /// What goes on between zones and meta-states, where the chain goes on at all.
@@ -177,45 +198,41 @@ fn moves(
     draws: usize,
     observer: &mut dyn FitObserver,
 ) -> Result<Option<Moves>> {
-    let chain = data.chain();
-    if !chain.goes_on() {
-        return Ok(None);
-    }
+    let Some(chain) = data.going_on() else { return Ok(None) };
     let flows = ZoneFlows::new(chain.p(), chain.departures(), zones);
     not_interrupted(observer)?;
-    Ok(Some(Moves { flows, kinetics: kinetics(data, options, u, draws)? }))
+    Ok(Some(Moves { flows, kinetics: kinetics(data, chain, options, u, draws)? }))
 }
 
 /// The chain of the meta-states, estimated once more on the data at the memberships to be shown.
-fn kinetics(data: &Data, options: &FitOptions, u: &Mat, draws: usize) -> Result<Kinetics> {
-    let chain = data.chain();
+fn kinetics(data: &Data, chain: &Chain, options: &FitOptions, u: &Mat, draws: usize) -> Result<Kinetics> {
     let parts = data.parts();
     let observed =
         Observations { p: chain.p(), departures: chain.departures(), overlap: parts.map_or(1.0, Parts::overlap), counted: parts.is_some() };
-    let draws = parts.filter(|_| draws > 0).map(|p| DrawSettings { data: p.resample(), draws, seed: options.seed });
-    let mut kinetics = Kinetics::estimate(u, &observed, options.reversible, draws.as_ref())?;
+    let uncertain = data.uncertain(draws > 0, options.reversible, options.seed);
+    let mut kinetics = Kinetics::estimate(u, &observed, options.reversible, uncertain.as_ref())?;
     if let Some(parts) = parts {
-        let points = LAGS.iter().filter_map(|&times| lag_point(u, parts, times, options).transpose()).collect::<Result<Vec<_>>>()?;
+        let looks =
+            LAGS.iter().filter_map(|&times| look_at(u, &observed, parts, times, options).transpose()).collect::<Result<Vec<_>>>()?;
         if let Some((lag, _)) = parts.at_lag(1) {
-            kinetics.look_at_lags(lag, points);
+            kinetics.look_at_lags(lag, looks);
         }
     }
     Ok(kinetics)
 }
 
-/// Multiples of the lag that the slowest timescale is looked at, and draws for their bands.
+/// Multiples of the lag that timescales and stays are looked at.
 const LAGS: [usize; 5] = [1, 2, 5, 10, 20];
-const DRAWS_A_LAG: usize = 30;
 
-/// The slowest timescale of a trajectory counted at a multiple of its lag.
-fn lag_point(u: &Mat, parts: &Parts, times: usize, options: &FitOptions) -> Result<Option<LagPoint>> {
+/// A trajectory counted at a multiple of its lag.
+fn look_at(u: &Mat, own: &Observations, parts: &Parts, times: usize, options: &FitOptions) -> Result<Option<LagLook>> {
     let Some((lag, blocks)) = parts.at_lag(times) else { return Ok(None) };
     let counts = sum(blocks.iter())?;
     let p = transition_matrix(&counts)?;
     let departures = counts.row_sums();
     let observed = Observations { p: &p, departures: &departures, overlap: lag, counted: true };
-    let draws = DrawSettings { data: Resample::Blocks(&blocks), draws: DRAWS_A_LAG, seed: options.seed };
-    crate::kinetics::slowest_at(u, &observed, lag, &draws, CONFIDENCE)
+    let uncertain = Uncertain { data: Resample::Blocks(&blocks), seed: options.seed };
+    crate::kinetics::look_at(u, own, &observed, lag, &uncertain, CONFIDENCE).map(Some)
 }
 
 /// From the solve on there is an answer: time that is up ends the work early, and only an interruption ends it without a result.

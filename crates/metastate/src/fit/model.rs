@@ -5,7 +5,8 @@ use super::observe::FitObserver;
 use super::options::{Clusters, FitOptions, RefitKind};
 use super::refit::{Intervals, Refit, Wanted, refit};
 use crate::aggregate::latent::LatentChain;
-use crate::aggregate::{KMeans, Partition, ZoneFlows, kmeans};
+use crate::aggregate::{Change, KMeans, Partition, SliceFlows, ZoneFlows, kmeans};
+use crate::chain::Slices;
 use crate::error::{Error, Result};
 use crate::kinetics::Kinetics;
 use crate::linalg::{Mat, Operator};
@@ -50,8 +51,24 @@ pub struct Model {
     pub zones: Partition,
     /// What goes on between zones and between meta-states; none where origins and destinations are different sets.
     pub moves: Option<Moves>,
+    /// When and where the transitions of each meta-state go, where the data have slices.
+    pub slices: Option<SlicedModel>,
     /// What a user should know, in sentences.
     pub hints: Vec<String>,
+}
+
+/// What a model with slices says of them.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SlicedModel {
+    /// Which row of V is which slice and which state.
+    pub slices: Slices,
+    /// The model of the chain without its slices: the same memberships, profiles added up over the slices. What goes on from step to step speaks of it.
+    pub whole: Factors,
+    /// Flows between the meta-states in each slice.
+    pub flows: SliceFlows,
+    /// Which zones change over the slices; none where that cannot be tested.
+    pub change: Option<Change>,
 }
 
 /// What a chain that goes on from where it arrives does: moves between zones, and the chain of the meta-states.
@@ -79,9 +96,14 @@ impl Model {
         &self.factors().u
     }
 
-    /// Destinations, one row a state that is reached: column j is the law of the next state out of meta-state j.
+    /// Destinations, one row a state that is reached: column j is the law of the next state out of meta-state j. With slices, one row a slice and state that is reached in it.
     pub fn destinations(&self) -> &Mat {
         &self.factors().v
+    }
+
+    /// The factors of a chain that goes on: those of [`factors`](Model::factors), with slices their sum over the slices.
+    pub fn going_on(&self) -> &Factors {
+        self.slices.as_ref().map_or_else(|| self.factors(), |s| &s.whole)
     }
 
     /// What is proven of the penalised solution; none where nothing was.
@@ -98,7 +120,7 @@ impl Model {
     /// `K = V^T U`, the chain on meta-states, with times and forecasts. Refused where origins and destinations are different sets.
     pub fn latent_chain(&self) -> Result<LatentChain<'_>> {
         self.moves()?;
-        LatentChain::new(self.memberships(), self.destinations())
+        LatentChain::new(self.memberships(), &self.going_on().v)
     }
 
     /// What goes on between zones and meta-states. Refused where origins and destinations are different sets.
@@ -108,7 +130,7 @@ impl Model {
 
     /// The latent chain with the kinetics of the data: forecasts, passage times and committors that neither prior nor penalty makes.
     pub fn kinetic_chain(&self) -> Result<LatentChain<'_>> {
-        self.moves()?.kinetics.latent(self.memberships(), self.destinations())
+        self.moves()?.kinetics.latent(self.memberships(), &self.going_on().v)
     }
 
     /// How far the model is from the true transition matrix, where that is known.

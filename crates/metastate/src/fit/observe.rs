@@ -1,7 +1,7 @@
 //! How the outside watches a fit, stops it, and keeps what is worth keeping. What to keep is decided here, where to keep it by the caller.
 
 use crate::solve::path::LambdaPoint;
-use crate::solve::select::{Attempt, Choice};
+use crate::solve::select::{Attempt, Choice, Outlook};
 use crate::solve::{Control, Factors, Observer, Progress, Snapshot};
 
 /// The steps of the recipe, in their order.
@@ -47,6 +47,9 @@ pub trait FitObserver: Observer {
 
     /// A rank with a prior was tried on the folds.
     fn attempted(&mut self, _attempt: &Attempt) {}
+
+    /// How far the choice is, after each attempt.
+    fn choosing(&mut self, _so_far: &Outlook) {}
 
     /// The rank was chosen.
     fn chosen(&mut self, _choice: &Choice) {}

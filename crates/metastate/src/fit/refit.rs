@@ -7,9 +7,7 @@ use super::options::{FitOptions, RefitKind};
 use crate::aggregate::latent::timescale_intervals;
 use crate::error::{Error, Result};
 use crate::solve::bootstrap::{BootstrapSettings, Uncertainty, bootstrap};
-use crate::solve::refit::{
-    BestRefit, LeastSquares, LikelihoodSettings, Observed, SpectralFits, Starts, least_squares, likelihood_best_start,
-};
+use crate::solve::refit::{BestRefit, LeastSquares, LikelihoodSettings, SpectralFits, Starts, least_squares, likelihood_best_start};
 use crate::solve::select::select_prior;
 use crate::solve::{Control, Factors, Problem, Solution};
 
@@ -97,7 +95,7 @@ pub(super) fn refit(
             let problem = Problem::new(data.chain().p(), data.chain().weights(), solution.lambda)?;
             let start = match rank == solution.rank() {
                 true => solution.factors.clone(),
-                false => SpectralFits::new(data.transitions()?.0, options.seed)?.start(rank)?,
+                false => SpectralFits::of_observed(data.observed()?.0, options.seed).start(rank)?,
             };
             Ok(Some(Refit::LeastSquares(least_squares(&problem, &start, LEAST_SQUARES.0, LEAST_SQUARES.1))))
         }
@@ -108,8 +106,7 @@ pub(super) fn refit(
                 // Nothing can be held out of a transition matrix, and it is no sample that a prior would have to smooth.
                 (None, None) => 0.0,
             };
-            let (transitions, unit) = data.transitions()?;
-            let observed = Observed::new(transitions)?;
+            let (observed, unit) = data.observed()?;
             let settings = LikelihoodSettings { prior: prior * unit, ..LikelihoodSettings::default() };
             let starts = Starts { spectral: wanted.near, ..Starts::new(&solution.factors, rank, options.seed) };
             let best = likelihood_best_start(&observed, starts, &settings, |passes, value| {

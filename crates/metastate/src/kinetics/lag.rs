@@ -1,7 +1,9 @@
 //! Which lag to take: implied timescales against the lag, and one sentence of advice.
 
-use super::{DrawSettings, Kinetics, Observations, short};
-use crate::aggregate::latent::{CheckEntry, wilson};
+use super::parts::{self, Scale, interval};
+use super::project::{self, Basis, Moments};
+use super::{Classes, Kinetics, Observations, Uncertain, short};
+use crate::aggregate::latent::{CheckEntry, Mode, modes, wilson};
 use crate::chain::empirical::transition_matrix;
 use crate::error::Result;
 use crate::linalg::{Csr, Mat, thin};
@@ -20,6 +22,66 @@ pub struct LagPoint {
     pub high: f64,
 }
 
+/// A number between the ends of its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)] // the names say it
+pub struct Between {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// Data counted at one lag: the projection on the memberships alone, no chain next to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LagLook {
+    /// The lag in frames.
+    pub lag: f64,
+    /// Finite timescales in frames, the slowest first.
+    pub timescales: Vec<Between>,
+    /// For each meta-state, the probability of being in it again one lag later.
+    pub stays: Vec<Between>,
+}
+
+/// Processes that are looked at, at most.
+const PROCESSES: usize = 6;
+
+impl LagLook {
+    /// The slowest timescale; none where every one is infinite.
+    pub fn slowest(&self) -> Option<LagPoint> {
+        self.timescales.first().map(|t| LagPoint { lag: self.lag, timescale: t.value, low: t.low, high: t.high })
+    }
+}
+
+/// Timescales and stays at a lag, with their intervals. Stays are projected on the functions of the fit itself, `P^4 U` of `own`: the Chapman-Kolmogorov check compares the same meta-states at all lags.
+pub fn look_at(u: &Mat, own: &Observations, data: &Observations, lag: f64, uncertain: &Uncertain, confidence: f64) -> Result<LagLook> {
+    let classes = Classes::of(data.p);
+    let basis = Basis::new(u, data.p, data.departures, &classes);
+    let unit = classes.closed_by_size().len();
+    let times = |k: &Mat| -> Vec<f64> {
+        let finite = |m: Mode| Some(m.timescale).filter(|t| t.is_finite());
+        modes(k, unit).into_iter().filter_map(finite).take(PROCESSES).collect()
+    };
+    let projections = |basis: &Basis| -> Result<(Mat, Vec<Mat>)> {
+        let whole = project::projected(&Moments::of_operator(basis, data.p, data.departures));
+        Ok((whole, parts::moments(uncertain, basis, false)?.iter().map(project::projected).collect()))
+    };
+    let (whole, lighter) = projections(&basis)?;
+    let lighter_times: Vec<Vec<f64>> = lighter.iter().map(times).collect();
+    let (same, same_lighter) = projections(&Basis::new(u, own.p, own.departures, &Classes::of(own.p)))?;
+    let between = |value: f64, list: &mut dyn Iterator<Item = f64>, scale: Scale, unit: f64| {
+        let (low, high) = interval(value, list, scale, confidence);
+        Between { value: unit * value, low: unit * low, high: unit * high }
+    };
+    let timescales = times(&whole)
+        .into_iter()
+        .enumerate()
+        .map(|(k, t)| between(t, &mut lighter_times.iter().map(|list| list.get(k).copied().unwrap_or(f64::NAN)), Scale::Times, lag))
+        .collect();
+    let stay = |k: &Mat, j: usize| k[(j, j)].clamp(0.0, 1.0);
+    let stays = (0..u.cols()).map(|j| between(stay(&same, j), &mut same_lighter.iter().map(|k| stay(k, j)), Scale::Shares, 1.0)).collect();
+    Ok(LagLook { lag, timescales, stays })
+}
+
 /// Counts at one lag, in the order of the memberships' states.
 #[derive(Debug, Clone, Copy)]
 pub struct LaggedCounts<'a> {
@@ -34,13 +96,13 @@ pub struct LaggedCounts<'a> {
 }
 
 impl LaggedCounts<'_> {
-    /// The kinetics of these counts at given memberships; draws only where there are blocks.
-    pub fn kinetics(&self, u: &Mat, draws: usize) -> Result<Kinetics> {
+    /// The kinetics of these counts at given memberships; intervals only where there are blocks.
+    pub fn kinetics(&self, u: &Mat, intervals: bool) -> Result<Kinetics> {
         let p = transition_matrix(self.counts)?;
         let departures = self.counts.row_sums();
         let data = Observations { p: &p, departures: &departures, overlap: self.overlap, counted: true };
-        let settings = DrawSettings { data: Resample::Blocks(self.blocks), draws, seed: 0 };
-        Kinetics::estimate(u, &data, false, Some(&settings).filter(|_| !self.blocks.is_empty() && draws > 0))
+        let parts = Uncertain { data: Resample::Blocks(self.blocks), seed: 0 };
+        Kinetics::estimate(u, &data, false, Some(&parts).filter(|_| self.blocks.len() > 1 && intervals))
     }
 }
 

@@ -46,6 +46,14 @@ impl Microstates {
         Ok(Microstates { p: Csr::from_parts(d, d, indptr, indices, values)?, classes: Classes::of(p), coarse: u.clone(), law })
     }
 
+    pub(super) fn p(&self) -> &Csr {
+        &self.p
+    }
+
+    pub(super) fn coarse(&self) -> &Mat {
+        &self.coarse
+    }
+
     /// Number of states.
     pub fn states(&self) -> usize {
         self.p.rows()

@@ -18,19 +18,20 @@
 //! First of all comes connectivity (`classes`): what the data never join has no time between them, and no prior may invent one.
 
 mod classes;
-mod draws;
 mod flux;
 mod lag;
 mod microstates;
+mod parts;
+mod passage;
 mod project;
 mod reversible;
 mod solve;
 
 pub use classes::Classes;
-pub use draws::{Draws, bias_corrected};
 pub use flux::{Flux, Pathway};
-pub use lag::{LagPoint, LaggedCounts, advice, power};
+pub use lag::{Between, LagLook, LagPoint, LaggedCounts, advice, look_at, power};
 pub use microstates::{Microstates, Set};
+pub use parts::{Lighter, Scale, interval};
 pub use reversible::{Reversible, reversible, with_detailed_balance};
 
 use crate::aggregate::latent::{LatentChain, Mode, Structure, collected, first_met, modes};
@@ -47,9 +48,14 @@ const FEW_EXITS: f64 = 5.0;
 /// The projection and its stochastic neighbour may differ by this share in the slowest timescale before it is told.
 const NEAR: f64 = 0.2;
 
-/// Sweeps that the search for the stochastic neighbour may take, and those in a draw, whose own noise is far larger than what is left after them.
+/// Sweeps that the search for the stochastic neighbour may take, and the work (`s^3` a sweep) that it may take where it is done once for each part of the data: what is left after that is left in
+/// all of them alike.
 const SWEEPS: usize = 20_000;
-const SWEEPS_A_DRAW: usize = 200;
+const WORK_A_PART: usize = 200_000_000;
+
+fn sweeps(s: usize) -> usize {
+    (WORK_A_PART / (s * s * s).max(1)).clamp(20, SWEEPS)
+}
 
 /// What kinetics are estimated from: the empirical chain and how often each state was left.
 #[derive(Debug, Clone, Copy)]
@@ -64,15 +70,20 @@ pub struct Observations<'a> {
     pub counted: bool,
 }
 
-/// Draws that were asked for.
+/// The data in parts, where intervals are asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct DrawSettings<'a> {
-    /// What is drawn anew.
+pub struct Uncertain<'a> {
+    /// Blocks of frames, or single transitions.
     pub data: Resample<'a>,
-    /// How many times.
-    pub draws: usize,
-    /// Seed.
+    /// Seed of what is dealt at random.
     pub seed: u64,
+}
+
+impl Uncertain<'_> {
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        parts::parts(self)
+    }
 }
 
 /// The chain of the meta-states as the data have it.
@@ -105,15 +116,15 @@ pub struct Kinetics {
     pub carries: bool,
     /// What a user should know, in sentences.
     pub sentences: Vec<String>,
-    /// The same numbers in data drawn anew.
-    pub draws: Option<Draws>,
-    /// The slowest timescale at longer lags, in frames, where the data are a trajectory.
-    pub lags: Vec<LagPoint>,
+    /// The same numbers with each part of the data weighing a little less, where intervals were asked for.
+    pub lighter: Option<Lighter>,
+    /// The same data counted at longer lags, where they are a trajectory.
+    pub lags: Vec<LagLook>,
 }
 
 impl Kinetics {
     /// From memberships U (`d x s`) and the data.
-    pub fn estimate(u: &Mat, data: &Observations, reversible: bool, draws: Option<&DrawSettings>) -> Result<Self> {
+    pub fn estimate(u: &Mat, data: &Observations, reversible: bool, uncertain: Option<&Uncertain>) -> Result<Self> {
         let classes = Classes::of(data.p);
         let found = if reversible { Some(reversible::of_operator(data)?) } else { None };
         let lifted = lifted(data.departures);
@@ -128,7 +139,9 @@ impl Kinetics {
         let structure = Structure::of(&chain);
         let times = times(&projected, &chain, &structure);
         let microstates = project::ritz(u, p, departures, structure.on_unit_circle());
-        let draws = draws.map(|d| draws::draw(d, &basis, reversible)).transpose()?;
+        let unit = structure.on_unit_circle();
+        let of_chain = takes_over(&modes(&projected, unit), &chain, unit);
+        let lighter = uncertain.map(|d| parts::lighter(d, &basis, reversible, (unit, of_chain))).transpose()?;
         let mut kinetics = Kinetics {
             chain,
             projected,
@@ -143,7 +156,7 @@ impl Kinetics {
             reversible,
             carries: true,
             sentences: Vec::new(),
-            draws,
+            lighter,
             lags: Vec::new(),
         };
         kinetics.judge(&basis, data);
@@ -162,25 +175,20 @@ impl Kinetics {
 
     /// Intervals of the timescales, in lags: one for each mode after the first.
     pub fn timescale_intervals(&self, confidence: f64) -> Vec<(f64, f64)> {
-        let Some(draws) = &self.draws else { return Vec::new() };
+        let Some(lighter) = &self.lighter else { return Vec::new() };
         (1..self.modes.len())
             .map(|place| {
-                let of = |modes: &Vec<Mode>| modes.get(place).map_or(0.0, |m| m.timescale);
-                bias_corrected(self.modes[place].timescale, draws.modes.iter().map(of), confidence)
+                let of = |modes: &Vec<Mode>| modes.get(place).map_or(f64::NAN, |m| m.timescale);
+                interval(self.modes[place].timescale, lighter.modes.iter().map(of), Scale::Times, confidence)
             })
             .collect()
     }
 
-    /// The interval of any number that depends on the chain.
-    pub fn interval(&self, number: impl Fn(&Mat) -> f64, confidence: f64) -> Option<(f64, f64)> {
-        let draws = self.draws.as_ref()?;
-        Some(bias_corrected(number(&self.chain), draws.chains.iter().map(&number), confidence))
-    }
-
-    /// Looks at longer lags: their slowest timescales, and one sentence where the lag is not long enough.
-    pub fn look_at_lags(&mut self, lag: f64, points: Vec<LagPoint>) {
-        self.lags = points;
-        if let Some(sentence) = advice(&self.lags, lag).filter(|s| !s.contains("is long enough:") || !s.starts_with("lag")) {
+    /// Looks at longer lags, and keeps one sentence where the lag is not long enough.
+    pub fn look_at_lags(&mut self, lag: f64, looks: Vec<LagLook>) {
+        self.lags = looks;
+        let points: Vec<LagPoint> = self.lags.iter().filter_map(LagLook::slowest).collect();
+        if let Some(sentence) = advice(&points, lag).filter(|s| !s.contains("is long enough:") || !s.starts_with("lag")) {
             self.sentences.push(sentence);
         }
     }
@@ -277,18 +285,6 @@ fn finish(moments: &Moments, projected: &Mat, basis: &Basis, reversible: bool, s
     if reversible { with_detailed_balance(&chain) } else { chain }
 }
 
-/// The slowest timescale of data counted at a lag, in frames, with its band: the projection alone, no chain.
-pub fn slowest_at(u: &Mat, data: &Observations, lag: f64, draws: &DrawSettings, confidence: f64) -> Result<Option<LagPoint>> {
-    let classes = Classes::of(data.p);
-    let basis = Basis::new(u, data.p, data.departures, &classes);
-    let unit = classes.closed_by_size().len();
-    let of = |m: &Moments| modes(&project::projected(m), unit).into_iter().map(|m| m.timescale).find(|t| t.is_finite());
-    let Some(t) = of(&Moments::of_operator(&basis, data.p, data.departures)) else { return Ok(None) };
-    let drawn: Vec<f64> = draws::moments(draws, &basis)?.iter().map(|m| of(m).unwrap_or(f64::NAN)).collect();
-    let (low, high) = bias_corrected(t, drawn.into_iter(), confidence);
-    Ok(Some(LagPoint { lag, timescale: lag * t, low: lag * low, high: lag * high }))
-}
-
 /// The modes of a projection beside its stochastic neighbour, as [`Kinetics::modes`] has them.
 pub fn modes_of(projected: &Mat, chain: &Mat) -> Vec<Mode> {
     times(projected, chain, &Structure::of(chain))
@@ -347,8 +343,12 @@ pub fn fates_of_chain(chain: &Mat) -> (Structure, Mat) {
 fn times(projected: &Mat, chain: &Mat, structure: &Structure) -> Vec<Mode> {
     let unit = structure.on_unit_circle();
     let found = modes(projected, unit);
-    let outside = found.iter().skip(unit).any(|m| m.modulus() >= 1.0);
-    if outside || found.len() < chain.rows() { modes(chain, unit) } else { found }
+    if takes_over(&found, chain, unit) { modes(chain, unit) } else { found }
+}
+
+/// Whether the chain's own modes stand in for the projection's.
+fn takes_over(found: &[Mode], chain: &Mat, unit: usize) -> bool {
+    found.iter().skip(unit).any(|m| m.modulus() >= 1.0) || found.len() < chain.rows()
 }
 
 /// Four digits, as people write them.

@@ -170,10 +170,10 @@ impl Moments {
         Moments { gram: thin::weighted_gram(w, &departures), moved: through_counts(w, counts) }
     }
 
-    pub fn add(&mut self, other: &Moments) {
-        for (mine, theirs) in [(&mut self.gram, &other.gram), (&mut self.moved, &other.moved)] {
-            mine.as_mut_slice().iter_mut().zip(theirs.as_slice()).for_each(|(a, b)| *a += b);
-        }
+    /// With a part weighing less.
+    pub fn less(&self, part: &Moments, by: f64) -> Moments {
+        let take = |a: &Mat, b: &Mat| Mat::from_fn(a.rows(), a.cols(), |i, j| a[(i, j)] - by * b[(i, j)]);
+        Moments { gram: take(&self.gram, &part.gram), moved: take(&self.moved, &part.moved) }
     }
 }
 

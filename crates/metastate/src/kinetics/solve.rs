@@ -39,6 +39,11 @@ pub(super) fn reward_until_exit(q: &Csr, exit: &[f64], reward: &[f64], coarse: &
     x
 }
 
+/// `(I - Q)^T g = b` of a chain that leaves from everywhere, with `back` for `Q^T`. None where no solution was found.
+pub(super) fn adjoint(back: &Csr, b: &[f64], coarse: &Mat) -> Option<Vec<f64>> {
+    iterate(back, b, coarse)
+}
+
 /// States from which a goal can be reached, itself included.
 fn reaches(q: &Csr, mut found: Vec<bool>) -> Vec<bool> {
     let reversed = q.transposed();

@@ -1,8 +1,7 @@
 //! Compressed sparse rows with `u32` column numbers: up to 4e9 states, 12 bytes an entry.
 //!
 //! Counts are kept in many places (the data, the chain, the folds, the refit) and are the same everywhere, so a clone shares its arrays
-//! with the original. Who writes new values gets an array of its own for them and goes on sharing the pattern: P costs 8 bytes an entry
-//! beside its counts.
+//! with the original. Who writes new values gets an array of its own for them and goes on sharing the pattern.
 
 use std::sync::Arc;
 
@@ -160,6 +159,11 @@ impl Csr {
             indptr.push(indices.len());
         }
         Csr::assemble(self.rows, self.cols, indptr, indices, entries)
+    }
+
+    /// Whether this is a clone of the other, not only equal to it.
+    pub(crate) fn shares_with(&self, other: &Csr) -> bool {
+        Arc::ptr_eq(&self.values, &other.values) && Arc::ptr_eq(&self.indices, &other.indices) && Arc::ptr_eq(&self.indptr, &other.indptr)
     }
 
     /// All entries as (row, column, value), row by row.

@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 pub enum Row<'a> {
     /// Columns (ascending) and values; all else is zero.
     Sparse(&'a [u32], &'a [f64]),
+    /// Columns (ascending), counts, and what each count is divided by; all else is zero.
+    Counted(&'a [u32], &'a [f64], f64),
     /// All entries.
     Dense(&'a [f64]),
     /// Every entry is `1 / n`, n the number of columns.
@@ -25,6 +27,7 @@ impl Row<'_> {
     pub fn for_each(&self, cols: usize, mut f: impl FnMut(usize, f64)) {
         match self {
             Row::Sparse(columns, values) => columns.iter().zip(*values).for_each(|(&j, &x)| f(j as usize, x)),
+            Row::Counted(columns, counts, total) => columns.iter().zip(*counts).for_each(|(&j, n)| f(j as usize, n / total)),
             Row::Dense(values) => values.iter().enumerate().for_each(|(j, &x)| f(j, x)),
             Row::Uniform => (0..cols).for_each(|j| f(j, 1.0 / cols as f64)),
             Row::LowRank(left, right) => (0..cols).for_each(|j| f(j, thin::dot(left, right.row(j)))),
@@ -51,8 +54,18 @@ pub trait Operator: Send + Sync + std::fmt::Debug {
     fn apply(&self, x: &Mat, out: &mut Mat);
     /// `out = P^T x`.
     fn apply_transpose(&self, x: &Mat, out: &mut Mat);
+    /// `out = P^T diag(w) x`.
+    fn apply_transpose_weighted(&self, w: &[f64], x: &Mat, out: &mut Mat) {
+        let mut weighted = x.clone();
+        thin::scale_rows(&mut weighted, w);
+        self.apply_transpose(&weighted, out);
+    }
     /// Row `i`.
     fn row(&self, i: usize) -> Row<'_>;
+    /// Counts by row and by column, where P is their rows divided by what they sum to.
+    fn counted(&self) -> Option<(&Csr, &Csr)> {
+        None
+    }
     /// `(L, R)` with `P = L R^T`, when that is how P is given.
     fn low_rank(&self) -> Option<(&Mat, &Mat)> {
         None
@@ -69,10 +82,15 @@ pub trait Operator: Send + Sync + std::fmt::Debug {
 }
 
 /// Sparse rows, with the transpose beside them so that both products stream; rows without data are uniform and implicit.
+///
+/// Where P comes from counts it has no values of its own: it is the counts, by row and by column, and what each row is divided by. Whoever needs the counts as well shares them.
 #[derive(Debug, Clone)]
 pub struct SparseOperator {
-    p: Csr,
-    p_transposed: Csr,
+    /// P, or counts.
+    by_row: Csr,
+    by_column: Csr,
+    /// What each row of the counts is divided by.
+    totals: Option<Vec<f64>>,
     uniform: Vec<u32>,
     /// The same matrix with its zeros, when there are so few that a dense product is faster.
     filled: Option<DenseOperator>,
@@ -84,56 +102,80 @@ const NEARLY_FULL: f64 = 0.2;
 impl SparseOperator {
     /// `uniform` lists the rows (ascending, empty in `p`) that stand for `1/n` everywhere, n the number of columns.
     pub fn new(p: Csr, uniform: Vec<u32>) -> Result<Self> {
-        SparseOperator::with_transpose(p, uniform, Csr::transposed)
-    }
-
-    /// The same for one who knows how to make the transpose of `p` more cheaply.
-    pub(crate) fn with_transpose(p: Csr, uniform: Vec<u32>, transpose: impl FnOnce(&Csr) -> Csr) -> Result<Self> {
         for &i in &uniform {
             if i as usize >= p.rows() {
                 return Err(Error::IndexOutOfRange { what: "state", index: i.into(), len: p.rows() });
             }
         }
-        let (m, n) = (p.rows(), p.cols());
-        if p.nonzeros() as f64 > NEARLY_FULL * (m * n) as f64 {
-            let mut filled = Mat::zeros(m, n);
-            p.triplets().for_each(|(i, j, x)| filled[(i as usize, j as usize)] = x);
-            uniform.iter().for_each(|&i| filled.row_mut(i as usize).fill(1.0 / n as f64));
-            return Ok(SparseOperator { p, p_transposed: Csr::default(), uniform, filled: Some(DenseOperator::new(filled)) });
-        }
-        let p_transposed = transpose(&p);
-        Ok(SparseOperator { p, p_transposed, uniform, filled: None })
+        Ok(SparseOperator::made(p, uniform, None, Csr::transposed))
     }
 
-    /// The stored entries.
-    pub fn csr(&self) -> &Csr {
-        &self.p
+    /// Counts divided by their row sums, `departures`; a row without any is uniform. `transpose` hands out the same counts by column.
+    pub(crate) fn of_counts(by_row: &Csr, departures: &[f64], transpose: impl FnOnce(&Csr) -> Csr) -> Result<Self> {
+        if departures.len() != by_row.rows() {
+            return Err(Error::SizeMismatch { what: "the list of departures", expected: by_row.rows(), found: departures.len() });
+        }
+        let uniform = (0..departures.len() as u32).filter(|&i| departures[i as usize] == 0.0).collect();
+        let totals = departures.iter().map(|&n| if n == 0.0 { 1.0 } else { n }).collect();
+        Ok(SparseOperator::made(by_row.clone(), uniform, Some(totals), transpose))
+    }
+
+    fn made(by_row: Csr, uniform: Vec<u32>, totals: Option<Vec<f64>>, transpose: impl FnOnce(&Csr) -> Csr) -> Self {
+        let (m, n) = (by_row.rows(), by_row.cols());
+        let mut made = SparseOperator { by_row, by_column: Csr::default(), totals, uniform, filled: None };
+        if made.by_row.nonzeros() as f64 > NEARLY_FULL * (m * n) as f64 {
+            let mut filled = Mat::zeros(m, n);
+            (0..m).for_each(|i| made.row(i).for_each(n, |j, x| filled[(i, j)] = x));
+            made.filled = Some(DenseOperator::new(filled));
+        } else {
+            made.by_column = transpose(&made.by_row);
+        }
+        made
+    }
+
+    /// The entries as they are stored: those of P, where it was not made of counts.
+    pub(crate) fn stored(&self) -> &Csr {
+        &self.by_row
     }
 
     /// The rows that are uniform.
     pub fn uniform_rows(&self) -> &[u32] {
         &self.uniform
     }
+
+    /// What the uniform rows add to every row of `P^T diag(w) x`.
+    fn add_uniform(&self, w: Option<&[f64]>, x: &Mat, out: &mut Mat) {
+        if self.uniform.is_empty() {
+            return;
+        }
+        let mut share = vec![0.0; x.cols()];
+        for &i in &self.uniform {
+            let w = w.map_or(1.0, |w| w[i as usize]);
+            share.iter_mut().zip(x.row(i as usize)).for_each(|(s, x)| *s += w * x);
+        }
+        share.iter_mut().for_each(|s| *s /= self.cols() as f64);
+        thin::for_each_row_mut(out, |_, row| row.iter_mut().zip(&share).for_each(|(o, s)| *o += s));
+    }
 }
 
 impl Operator for SparseOperator {
     fn rows(&self) -> usize {
-        self.p.rows()
+        self.by_row.rows()
     }
 
     fn cols(&self) -> usize {
-        self.p.cols()
+        self.by_row.cols()
     }
 
     fn nonzeros(&self) -> usize {
-        self.p.nonzeros()
+        self.by_row.nonzeros()
     }
 
     fn apply(&self, x: &Mat, out: &mut Mat) {
         if let Some(filled) = &self.filled {
             return filled.apply(x, out);
         }
-        sparse_times_thin(&self.p, x, out);
+        sparse_times_thin(&self.by_row, None, self.totals.as_deref(), x, out);
         if !self.uniform.is_empty() {
             let mut mean = thin::column_sums(x);
             mean.iter_mut().for_each(|m| *m /= x.rows() as f64);
@@ -147,23 +189,33 @@ impl Operator for SparseOperator {
         if let Some(filled) = &self.filled {
             return filled.apply_transpose(x, out);
         }
-        sparse_times_thin(&self.p_transposed, x, out);
-        if !self.uniform.is_empty() {
-            let mut share = vec![0.0; x.cols()];
-            for &i in &self.uniform {
-                share.iter_mut().zip(x.row(i as usize)).for_each(|(s, x)| *s += x);
-            }
-            share.iter_mut().for_each(|s| *s /= self.cols() as f64);
-            thin::for_each_row_mut(out, |_, row| row.iter_mut().zip(&share).for_each(|(o, s)| *o += s));
+        let shares: Option<Vec<f64>> = self.totals.as_ref().map(|totals| totals.iter().map(|n| 1.0 / n).collect());
+        sparse_times_thin(&self.by_column, shares.as_deref(), None, x, out);
+        self.add_uniform(None, x, out);
+    }
+
+    fn apply_transpose_weighted(&self, w: &[f64], x: &Mat, out: &mut Mat) {
+        if let Some(filled) = &self.filled {
+            return filled.apply_transpose_weighted(w, x, out);
         }
+        let shares: Option<Vec<f64>> = self.totals.as_ref().map(|totals| totals.iter().zip(w).map(|(n, w)| w / n).collect());
+        sparse_times_thin(&self.by_column, Some(shares.as_deref().unwrap_or(w)), None, x, out);
+        self.add_uniform(Some(w), x, out);
     }
 
     fn row(&self, i: usize) -> Row<'_> {
         if self.uniform.binary_search(&(i as u32)).is_ok() {
             return Row::Uniform;
         }
-        let (columns, values) = self.p.row(i);
-        Row::Sparse(columns, values)
+        let (columns, values) = self.by_row.row(i);
+        match &self.totals {
+            None => Row::Sparse(columns, values),
+            Some(totals) => Row::Counted(columns, values, totals[i]),
+        }
+    }
+
+    fn counted(&self) -> Option<(&Csr, &Csr)> {
+        (self.totals.is_some() && self.filled.is_none()).then_some((&self.by_row, &self.by_column))
     }
 }
 
@@ -259,15 +311,22 @@ impl Operator for LowRankOperator {
     }
 }
 
-/// `out = A x`, rows shared out in fixed blocks: the sum for a row is the same whatever the number of threads.
-fn sparse_times_thin(a: &Csr, x: &Mat, out: &mut Mat) {
+/// `out = diag(1 / totals) A diag(weights) x`, rows shared out in fixed blocks: the sum for a row is the same whatever the number of threads.
+fn sparse_times_thin(a: &Csr, weights: Option<&[f64]>, totals: Option<&[f64]>, x: &Mat, out: &mut Mat) {
     let s = x.cols();
     out.resize(a.rows(), s);
     if s == 0 {
         return;
     }
     thin::for_each_chunk_mut(out.as_mut_slice(), BLOCK * s, 2 * a.nonzeros() * s, |block, rows| {
-        sparse_rows_times_thin(a, block * BLOCK, x, rows);
+        let first = block * BLOCK;
+        match weights {
+            None => sparse_rows_times_thin(a, first, x, rows),
+            Some(weights) => weighted_rows_times_thin(a, first, weights, x, rows),
+        }
+        if let Some(totals) = totals {
+            rows.chunks_exact_mut(s).zip(&totals[first..]).for_each(|(row, n)| row.iter_mut().for_each(|o| *o /= n));
+        }
     });
 }
 
@@ -278,6 +337,29 @@ wide! {
         for (k, out) in out.chunks_exact_mut(s).enumerate() {
             let (columns, values) = a.row(first + k);
             sparse_row_times_thin(columns, values, x.as_slice(), s, out);
+        }
+    }
+}
+
+/// Entries of a row that are weighed at a time: their products with the weights stay in the nearest cache.
+const WEIGHED: usize = 256;
+
+wide! {
+    /// The rows of `A diag(weights) x` from `first` on.
+    fn weighted_rows_times_thin<'w>(a: &'w Csr, first: usize, weights: &'w [f64], x: &'w Mat, out: &'w mut [f64]) {
+        let s = x.cols();
+        let mut weighed = [0.0; WEIGHED];
+        let mut part = vec![0.0; s];
+        for (k, out) in out.chunks_exact_mut(s).enumerate() {
+            let (columns, values) = a.row(first + k);
+            out.fill(0.0);
+            for (columns, values) in columns.chunks(WEIGHED).zip(values.chunks(WEIGHED)) {
+                for ((w, &j), value) in weighed.iter_mut().zip(columns).zip(values) {
+                    *w = value * weights[j as usize];
+                }
+                sparse_row_times_thin(columns, &weighed[..columns.len()], x.as_slice(), s, &mut part);
+                out.iter_mut().zip(&part).for_each(|(o, p)| *o += p);
+            }
         }
     }
 }

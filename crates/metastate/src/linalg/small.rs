@@ -117,9 +117,7 @@ pub fn orthonormalise(a: &Mat) -> Mat {
         let largest = values.last().copied().unwrap_or(0.0);
         let keep: Vec<usize> = (0..values.len()).filter(|&k| values[k] > 1e-13 * largest).collect();
         let map = Mat::from_fn(values.len(), keep.len(), |i, k| vectors[(i, keep[k])] / values[keep[k]].sqrt());
-        let mut next = Mat::default();
-        thin::product(&basis, &map, &mut next);
-        basis = next;
+        thin::turn(&mut basis, &map);
     }
     basis
 }

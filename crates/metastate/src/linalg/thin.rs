@@ -115,6 +115,26 @@ pub fn cross_gram(a: &Mat, b: &Mat) -> Mat {
     sum_blocks(a.rows(), 2 * s * t, part, add_mat).unwrap_or_else(|| Mat::zeros(s, t))
 }
 
+/// `A^T diag(w) B`, the rows of B weighed block by block.
+pub fn weighted_cross_gram(a: &Mat, w: &[f64], b: &Mat) -> Mat {
+    let (s, t) = (a.cols(), b.cols());
+    let part = |rows: Range<usize>| {
+        let mut weighed = Mat::from_vec(rows.len(), t, b.as_slice()[rows.start * t..rows.end * t].to_vec()).unwrap_or_default();
+        for (k, i) in rows.clone().enumerate() {
+            weighed.row_mut(k).iter_mut().for_each(|x| *x *= w[i]);
+        }
+        let some = Mat::from_vec(rows.len(), s, a.as_slice()[rows.start * s..rows.end * s].to_vec()).unwrap_or_default();
+        let mut out = Mat::zeros(s, t);
+        if s * t <= 256 {
+            small_cross_gram(&some, &weighed, None, 0..rows.len(), &mut out);
+        } else {
+            matmul(view_mut(&mut out), Accum::Replace, view(&some).transpose(), view(&weighed), 1.0, Par::Seq);
+        }
+        out
+    };
+    sum_blocks(a.rows(), 2 * s * t, part, add_mat).unwrap_or_else(|| Mat::zeros(s, t))
+}
+
 /// `A^T A`.
 pub fn gram(a: &Mat) -> Mat {
     cross_gram(a, a)
@@ -170,14 +190,54 @@ pub fn product(a: &Mat, b: &Mat, out: &mut Mat) {
         return;
     }
     for_each_chunk_mut(out.as_mut_slice(), BLOCK * t, 2 * a.rows() * s * t, |block, chunk| {
-        let rows = block * BLOCK..block * BLOCK + chunk.len() / t;
-        if s * t <= 256 {
-            small_product(a, b, rows, chunk);
-        } else {
-            let out = MatMut::from_row_major_slice_mut(chunk, rows.len(), t);
-            matmul(out, Accum::Replace, rows_view(a, rows), view(b), 1.0, Par::Seq);
+        product_rows(a, b, block * BLOCK..block * BLOCK + chunk.len() / t, chunk);
+    });
+}
+
+/// Calls `f(i, row, product)` for every row of `out`, `product` being row i of `A B`: what [`product`] gives, without the matrix to hold it.
+pub fn with_product(a: &Mat, b: &Mat, out: &mut Mat, f: impl Fn(usize, &mut [f64], &[f64]) + Sync) {
+    let (s, t, width) = (a.cols(), b.cols(), out.cols());
+    if width == 0 {
+        return;
+    }
+    let work = 2 * a.rows() * s * t.max(1);
+    for_each_chunk_mut(out.as_mut_slice(), BLOCK * width, work, |block, chunk| {
+        let rows = block * BLOCK..block * BLOCK + chunk.len() / width;
+        let mut some = vec![0.0; rows.len() * t];
+        if t > 0 {
+            product_rows(a, b, rows.clone(), &mut some);
+        }
+        for (k, row) in chunk.chunks_exact_mut(width).enumerate() {
+            f(rows.start + k, row, &some[k * t..(k + 1) * t]);
         }
     });
+}
+
+/// `A <- A R` with a small R, without a second A where R is square.
+pub fn turn(a: &mut Mat, r: &Mat) {
+    let s = a.cols();
+    if r.cols() != s || s == 0 {
+        let mut out = Mat::default();
+        product(a, r, &mut out);
+        *a = out;
+        return;
+    }
+    let work = 2 * a.rows() * s * s;
+    for_each_chunk_mut(a.as_mut_slice(), BLOCK * s, work, |_, chunk| {
+        let Ok(some) = Mat::from_vec(chunk.len() / s, s, chunk.to_vec()) else { return };
+        product_rows(&some, r, 0..some.rows(), chunk);
+    });
+}
+
+/// Some rows of `A B`.
+fn product_rows(a: &Mat, b: &Mat, rows: Range<usize>, out: &mut [f64]) {
+    let (s, t) = (a.cols(), b.cols());
+    if s * t <= 256 {
+        small_product(a, b, rows, out);
+    } else {
+        let out = MatMut::from_row_major_slice_mut(out, rows.len(), t);
+        matmul(out, Accum::Replace, rows_view(a, rows), view(b), 1.0, Par::Seq);
+    }
 }
 
 wide! {

@@ -27,24 +27,19 @@ pub(crate) struct Leading {
 impl Leading {
     /// Rayleigh-Ritz on the spans of the given matrices.
     pub fn new(w: &DualPoint, left: &Mat, right: &Mat) -> Option<Leading> {
-        let (left, right) = (small::orthonormalise(left), small::orthonormalise(right));
-        let (mut y, mut z) = (Mat::default(), Mat::default());
-        w.apply(&right, &mut y);
-        w.apply_transpose(&left, &mut z);
-        let (x, values, r) = small::thin_svd(&thin::cross_gram(&left, &y))?;
-        let rotate = |m: &Mat, by: &Mat| {
-            let mut out = Mat::default();
-            thin::product(m, by, &mut out);
-            out
-        };
-        Some(Leading {
-            residual_left: outside(&y, &left)?,
-            residual_right: outside(&z, &right)?,
-            defect: defect(&left).max(defect(&right)),
-            left: rotate(&left, &x),
-            right: rotate(&right, &r),
-            values,
-        })
+        let (mut left, mut right) = (small::orthonormalise(left), small::orthonormalise(right));
+        // One image at a time, and no copy: with a million states these are what a look costs.
+        let mut image = Mat::default();
+        w.apply(&right, &mut image);
+        let (x, values, r) = small::thin_svd(&thin::cross_gram(&left, &image))?;
+        let residual_left = outside(&mut image, &left)?;
+        w.apply_transpose(&left, &mut image);
+        let residual_right = outside(&mut image, &right)?;
+        drop(image);
+        let defect = defect(&left).max(defect(&right));
+        thin::turn(&mut left, &x);
+        thin::turn(&mut right, &r);
+        Some(Leading { residual_left, residual_right, defect, left, right, values })
     }
 
     /// Nothing known.
@@ -73,13 +68,11 @@ impl Leading {
     }
 }
 
-/// `||(I - Q Q^T) image||`.
-fn outside(image: &Mat, basis: &Mat) -> Option<f64> {
-    let mut inside = Mat::default();
-    thin::product(basis, &thin::cross_gram(basis, image), &mut inside);
-    let mut rest = image.clone();
-    thin::for_each_row_mut(&mut rest, |i, row| row.iter_mut().zip(inside.row(i)).for_each(|(r, x)| *r -= x));
-    let (values, _) = small::symmetric_eigen(&thin::gram(&rest))?;
+/// `||(I - Q Q^T) image||`; the image is used up.
+fn outside(image: &mut Mat, basis: &Mat) -> Option<f64> {
+    let along = thin::cross_gram(basis, image);
+    thin::with_product(basis, &along, image, |_, row, inside| row.iter_mut().zip(inside).for_each(|(r, x)| *r -= x));
+    let (values, _) = small::symmetric_eigen(&thin::gram(image))?;
     let largest = values.last().copied().unwrap_or(0.0);
     largest.is_finite().then(|| largest.max(0.0).sqrt())
 }

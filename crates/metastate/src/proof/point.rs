@@ -88,13 +88,11 @@ impl DualPoint<'_> {
         problem.p.apply(x, out);
         let sums = problem.frame.measured(x);
         let inner = thin::cross_gram(self.b, x);
-        let mut low = Mat::default();
-        thin::product(self.a, &inner, &mut low);
         let scale = 1.0 / problem.lambda;
-        thin::for_each_row_mut(out, |i, row| {
+        thin::with_product(self.a, &inner, out, |i, row, low| {
             let w = problem.xi2[i];
             for (j, o) in row.iter_mut().enumerate() {
-                *o = scale * (self.mu[i] * sums[j] + w * (*o - low[(i, j)]));
+                *o = scale * (self.mu[i] * sums[j] + w * (*o - low[j]));
             }
         });
     }
@@ -102,17 +100,13 @@ impl DualPoint<'_> {
     /// `W^T y`.
     pub fn transposed_times(&self, y: &Mat, out: &mut Mat) {
         let problem = self.problem;
-        let mut weighted = y.clone();
-        thin::for_each_row_mut(&mut weighted, |i, row| row.iter_mut().for_each(|x| *x *= problem.xi2[i]));
-        problem.p.apply_transpose(&weighted, out);
+        problem.p.apply_transpose_weighted(&problem.xi2, y, out);
         let level = thin::fold_rows(y, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, y)| *s += self.mu[i] * y));
-        let inner = thin::cross_gram(self.a, &weighted);
-        let mut low = Mat::default();
-        thin::product(self.b, &inner, &mut low);
+        let inner = thin::weighted_cross_gram(self.a, &problem.xi2, y);
         let scale = 1.0 / problem.lambda;
-        thin::for_each_row_mut(out, |i, row| {
+        thin::with_product(self.b, &inner, out, |i, row, low| {
             for (j, o) in row.iter_mut().enumerate() {
-                *o = scale * (problem.frame.measure[i] * level[j] + *o - low[(i, j)]);
+                *o = scale * (problem.frame.measure[i] * level[j] + *o - low[j]);
             }
         });
     }

@@ -9,7 +9,7 @@ use super::local::{Fast, LocalSolver, Palm, StepRule};
 use super::observe::{Control, Event, Observer, Phase, Progress};
 use super::problem::{Factors, Problem};
 use super::relaxation::{self, Relaxation};
-use super::settings::{LocalStop, Redundancy, Settings, Solver, Start, StopRule};
+use super::settings::{LocalStop, Settings, Solver, Start, StopRule};
 use super::shrink;
 use super::solution::{Errors, Solution, Status};
 use super::start;
@@ -44,7 +44,7 @@ const WORTH_A_COLUMN: f64 = 1e-2;
 /// Up to this number of states both dual points are proven; beyond, the solution's own only where it promises more.
 const BOTH_POINTS: usize = 400;
 /// Removing columns may raise F by this share before any column was appended.
-const RISE_BEFORE_GROWTH: f64 = 1e-6;
+pub(super) const RISE_BEFORE_GROWTH: f64 = 1e-6;
 
 /// Everything that a run needs to go on. Taken at safe points; [`resume`] continues from it bit for bit.
 #[derive(Debug, Clone)]
@@ -328,20 +328,12 @@ impl<'a> Run<'a> {
 
     /// Merges atoms that are nearly linearly dependent; the next local solve goes on with fewer columns.
     fn remove_redundant(&mut self) -> bool {
-        let epsilon = match self.settings.redundancy {
-            Redundancy::Relative(share) => share * self.problem.data_norm2.sqrt(),
-            Redundancy::Absolute(epsilon) => epsilon,
-        };
         let from = self.state.factors.rank();
-        let Some(shorter) = shrink::remove_redundant(self.problem, &self.state.factors, epsilon, self.settings.removal) else {
-            return false;
-        };
-        let value = self.problem.objective(&shorter).value;
         // Appending asks for a decrease; removing must give back less than that, or the two would chase each other.
         let rise = if self.state.grown { 0.1 * self.settings.append_decrease } else { RISE_BEFORE_GROWTH };
-        if matches!(self.settings.redundancy, Redundancy::Relative(_)) && value > (1.0 + rise) * self.value {
+        let Some((shorter, value)) = shrink::without_redundant(self.problem, &self.state.factors, self.value, self.settings, rise) else {
             return false;
-        }
+        };
         self.state.factors = shorter;
         self.value = value;
         let to = self.state.factors.rank();

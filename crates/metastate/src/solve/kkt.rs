@@ -19,8 +19,6 @@ pub struct Products {
     pub g: Mat,
     /// U^T Xi^2 U (`s x s`).
     pub a: Mat,
-    /// Room for Xi^2 U.
-    pub scratch: Mat,
 }
 
 impl Products {
@@ -40,7 +38,7 @@ impl Products {
 
     /// Those that depend on U.
     pub fn update_u(&mut self, problem: &Problem, x: &Factors) {
-        problem.transposed_times_u(&x.u, &mut self.scratch, &mut self.b);
+        problem.transposed_times_u(&x.u, &mut self.b);
         self.a = thin::weighted_gram(&x.u, &problem.xi2);
     }
 }

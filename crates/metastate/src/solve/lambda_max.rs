@@ -48,8 +48,8 @@ pub fn rank_one(problem: &Problem) -> Factors {
         return priced_rank_one(problem, ones);
     }
     let length = frame.squares().0.sqrt();
-    let (mut scratch, mut b) = (Mat::default(), Mat::default());
-    problem.transposed_times_u(&ones, &mut scratch, &mut b);
+    let mut b = Mat::default();
+    problem.transposed_times_u(&ones, &mut b);
     let c: f64 = problem.xi2.iter().zip(&frame.totals).map(|(w, t)| w * t * t).sum();
     let at = |alpha: f64| {
         let mut v: Vec<f64> = b.as_slice().iter().map(|b| alpha * b / c).collect();

@@ -5,10 +5,13 @@
 //!
 //! Nothing is proven here, and columns are told from empty ones by their length: the solve at the lambda found decides.
 
+use super::adaptive::RISE_BEFORE_GROWTH;
 use super::grow::{self, AscentSearch};
 use super::kkt::{Products, multiplier_and_errors};
 use super::local::{Fast, descend};
 use super::problem::{Factors, Problem};
+use super::settings::Settings;
+use super::shrink;
 use crate::error::{Error, Result};
 use crate::linalg::{Operator, thin};
 
@@ -25,6 +28,9 @@ const NEAR: f64 = 1.2;
 /// Sweeps at one lambda, at most, and the share that five of them lower F by when that is enough.
 const SWEEPS: usize = 60;
 const ENOUGH: f64 = 1e-6;
+/// The same where a point is brought near to its solution: little beside the gap that is proven of it.
+const LONGEST: usize = 500;
+const SETTLED: f64 = 1e-8;
 /// A column shorter than this share of the longest has vanished.
 const VANISHED: f64 = 1e-3;
 /// Points that the acceleration combines.
@@ -82,6 +88,16 @@ pub fn lambda_of_rank(
         }
     }
     Ok(found)
+}
+
+/// Brings a point near to its solution and says whether the solver would keep all of its columns there: those that are alike it merges.
+pub fn keeps_all(problem: &Problem, x: &mut Factors, settings: &Settings, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+    let rank = x.rank();
+    if !descend(&mut Fast::new(MEMORY), problem, x, SETTLED, LONGEST, go_on) {
+        return Err(Error::Interrupted);
+    }
+    let value = problem.objective(x).value;
+    Ok(x.rank() == rank && shrink::without_redundant(problem, x, value, settings, RISE_BEFORE_GROWTH).is_none())
 }
 
 /// Columns that have not vanished.

@@ -39,7 +39,7 @@ pub mod steer;
 pub use adaptive::{Snapshot, resume, solve};
 pub use kkt::LocalErrors;
 pub use lambda_max::{lambda_max, lambda_max_in, lambda_max_watched, rank_one};
-pub use lambda_of_rank::{LambdaOfRank, lambda_of_rank};
+pub use lambda_of_rank::{LambdaOfRank, keeps_all, lambda_of_rank};
 pub use local::BbFormula;
 pub use metric::{Metric, Side};
 pub use observe::{Control, Event, Observer, Phase, Progress, Silent};

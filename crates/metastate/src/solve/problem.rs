@@ -253,11 +253,9 @@ impl<'a> Problem<'a> {
         self.p.apply(v, q);
     }
 
-    /// `B = P^T Xi^2 U`; `scratch` holds `Xi^2 U`.
-    pub fn transposed_times_u(&self, u: &Mat, scratch: &mut Mat, b: &mut Mat) {
-        scratch.clone_from(u);
-        thin::for_each_row_mut(scratch, |i, row| row.iter_mut().for_each(|x| *x *= self.xi2[i]));
-        self.p.apply_transpose(scratch, b);
+    /// `B = P^T Xi^2 U`.
+    pub fn transposed_times_u(&self, u: &Mat, b: &mut Mat) {
+        self.p.apply_transpose_weighted(&self.xi2, u, b);
     }
 
     /// F and its parts, from scratch.

@@ -69,7 +69,8 @@ impl Relaxation {
     fn update_a(&mut self, problem: &Problem) {
         rotate_to_diagonal(&mut self.b);
         let k = self.b.cols();
-        let mut q = Mat::default();
+        // A is made anew, in the place of the old one.
+        let mut q = std::mem::take(&mut self.a);
         problem.times_v(&self.b, &mut q);
         let lambda = problem.lambda;
         let curvature: Vec<f64> = thin::column_norms(&self.b).iter().map(|n| n * n).collect();
@@ -115,12 +116,10 @@ impl Relaxation {
         let mut sums = frame.measured(&self.b);
         let gram = thin::weighted_gram(&self.a, &problem.xi2);
         let Some((values, vectors)) = small::symmetric_eigen(&gram) else { return };
-        let mut rotated = Mat::default();
-        thin::product(&self.a, &vectors, &mut rotated);
-        self.a = rotated;
+        thin::turn(&mut self.a, &vectors);
         sums = (0..sums.len()).map(|l| (0..sums.len()).map(|m| sums[m] * vectors[(m, l)]).sum()).collect();
-        let (mut scratch, mut b) = (Mat::default(), Mat::default());
-        problem.transposed_times_u(&self.a, &mut scratch, &mut b);
+        let mut b = std::mem::take(&mut self.b);
+        problem.transposed_times_u(&self.a, &mut b);
         if let Some(metric) = &frame.metric {
             self.b = priced_b(&metric.right, &b, &frame.measure, &values, problem.lambda, &sums);
             return;
@@ -185,11 +184,8 @@ impl Relaxation {
             thin::for_each_row_mut(&mut m, |_, row| row.iter_mut().zip(&s).for_each(|(m, s)| *m *= s.sqrt()));
             m
         };
-        let (mut a, mut b) = (Mat::default(), Mat::default());
-        thin::product(&self.a, &map(&left_inverse, &x), &mut a);
-        thin::product(&self.b, &map(&right_inverse, &y), &mut b);
-        self.a = a;
-        self.b = b;
+        thin::turn(&mut self.a, &map(&left_inverse, &x));
+        thin::turn(&mut self.b, &map(&right_inverse, &y));
         self.spectrum = s[..keep].to_vec();
     }
 }
@@ -219,6 +215,9 @@ const HOPELESS: usize = 8;
 /// At the rank limit the relaxation cannot be solved: it ends when a look raises the bound by less than this share.
 const SLOW_AT_THE_LIMIT: f64 = 5e-3;
 
+/// Beyond so many numbers in its factors (a quarter of a gigabyte) there is no copy of the best point beside the present one: bounds hardly ever fall, and the last one is taken.
+const HELD_TWICE: usize = 1 << 25;
+
 /// Solves the relaxation: sweeps, and new directions where W exceeds 1, until bound and value are within `precision` of each
 /// other. `watch` is told of every bound and may end it by returning false. Returns the point with the best bound.
 pub fn solve(
@@ -231,15 +230,18 @@ pub fn solve(
 ) -> Option<(Relaxation, Steering)> {
     let mut x = Relaxation::from_row_space(problem, start);
     let mut best: Option<(Relaxation, Steering)> = None;
+    let twice = (problem.rows() + problem.cols()) * max_rank <= HELD_TWICE;
     for _ in 0..LOOKS {
         (0..SWEEPS_A_LOOK).for_each(|_| x.sweep(problem));
         let (bound, grow) = steer::look(problem, &x, seed)?;
         let before = best.as_ref().map_or(f64::NEG_INFINITY, |(_, b)| b.guess());
         let gain = bound.guess() - before;
-        if gain > 0.0 {
-            best = Some((x.clone(), bound));
-        }
         let reached = bound.guess().max(before);
+        match (gain > 0.0, twice) {
+            (true, true) => best = Some((x.clone(), bound)),
+            (true, false) => best = Some((Relaxation::default(), bound)),
+            (false, _) => {}
+        }
         if !watch(x.rank(), Steering::new(reached)) {
             break;
         }
@@ -253,7 +255,7 @@ pub fn solve(
             break;
         }
     }
-    best
+    if twice { best } else { best.map(|(_, bound)| (x, bound)) }
 }
 
 /// A first row space: the constant vector and `P^T Xi^2` times random vectors.
@@ -261,8 +263,8 @@ pub fn random_row_space(problem: &Problem, rank: usize, seed: u64) -> Mat {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let widest = rank.min(problem.rows()).min(problem.cols());
     let random = Mat::from_fn(problem.rows(), widest.saturating_sub(1).max(1), |_, _| StandardNormal.sample(&mut rng));
-    let (mut scratch, mut image) = (Mat::default(), Mat::default());
-    problem.transposed_times_u(&random, &mut scratch, &mut image);
+    let mut image = Mat::default();
+    problem.transposed_times_u(&random, &mut image);
     let ones = Mat::from_fn(problem.cols(), 1, |j, _| problem.frame.measure[j]);
     // Comparable lengths, so that none is dropped as negligible.
     let image = small::orthonormalise(&image);
@@ -288,7 +290,5 @@ fn rotate_to_diagonal(b: &mut Mat) {
     if keep.is_empty() {
         return; // not even one direction has a length that f64 can tell from zero
     }
-    let mut rotated = Mat::default();
-    thin::product(b, &vectors.select_columns(&keep), &mut rotated);
-    *b = rotated;
+    thin::turn(b, &vectors.select_columns(&keep));
 }

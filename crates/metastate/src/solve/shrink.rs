@@ -5,7 +5,7 @@
 use microlp::{ComparisonOp, OptimizationDirection};
 
 use super::problem::{Factors, Problem};
-use super::settings::Removal;
+use super::settings::{Redundancy, Removal, Settings};
 use crate::linalg::{Mat, small, thin};
 
 /// A multiplier `1 - (N theta)_j` below this counts as zero.
@@ -37,6 +37,18 @@ pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64, removal: R
         null = if null > 8 { null * 3 / 4 } else { null - 1 };
     }
     None
+}
+
+/// The same as the settings ask for it, with F after it, where F (now `value`) does not rise by more than the share `rise`; the paper's absolute threshold does not ask what F does.
+pub fn without_redundant(problem: &Problem, x: &Factors, value: f64, settings: &Settings, rise: f64) -> Option<(Factors, f64)> {
+    let epsilon = match settings.redundancy {
+        Redundancy::Relative(share) => share * problem.data_norm2.sqrt(),
+        Redundancy::Absolute(epsilon) => epsilon,
+    };
+    let shorter = remove_redundant(problem, x, epsilon, settings.removal)?;
+    let after = problem.objective(&shorter).value;
+    let too_much = matches!(settings.redundancy, Redundancy::Relative(_)) && after > (1.0 + rise) * value;
+    (!too_much).then_some((shorter, after))
 }
 
 /// Combinations of the atoms, the smallest first, and how many of them are worth a try.

@@ -119,6 +119,11 @@ fn each(row: Row<'_>, n: usize, mut f: impl FnMut(usize, f64)) {
                 f(j as usize, x);
             }
         }
+        Row::Counted(columns, counts, total) => {
+            for (&j, &n) in columns.iter().zip(counts) {
+                f(j as usize, n / total);
+            }
+        }
         Row::Dense(values) => {
             for (j, &x) in values.iter().enumerate() {
                 f(j, x);
@@ -169,6 +174,10 @@ fn check_row(what: &'static str, i: usize, row: Row<'_>, n: usize) -> Result<()>
                 finite(j as usize, x)?;
             }
             Ok(())
+        }
+        Row::Counted(columns, counts, total) => {
+            finite(0, 1.0 / total)?;
+            check_row(what, i, Row::Sparse(columns, counts), n)
         }
         Row::SparseAndOne(columns, values, left, right) => {
             size(right.len(), n)?;

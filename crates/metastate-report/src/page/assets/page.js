@@ -19,9 +19,15 @@
   const labelOf = (i) => (place.has(i) ? D.labels[place.get(i)] : 'state ' + (i + 1));
   const membership = (i, j) => (place.has(i) && U ? U[place.get(i) * s + j] / 65535 : home[i] === j ? top[i] / 255 : 0);
 
+  // With slices: flows of each, and where trips lead in it (rows of V by slice and state).
+  const H = D.slices || null, flowsOf = H && array(H.flows, Float32Array), whereTo = H && array(H.profiles, Float32Array), rowState = H && array(H.states, Uint32Array);
+  const flowIn = (h, i, j) => flowsOf[(h * s + i) * s + j];
+  const leaving = H ? H.labels.map((_, h) => Array.from({ length: s }, (_, i) => { let x = 0; for (let j = 0; j < s; j++) x += flowIn(h, i, j); return x; })) : [];
+  const sliceName = (h) => D.summary.slices.expression + ' = ' + H.labels[h];
+
   // ---------------------------------------------------------------- what is chosen, and who wants to know
   // Beside a rival's hard zones ours are hard at first: like is seen with like.
-  const now = { metastate: null, state: null, soft: !rival, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
+  const now = { metastate: null, state: null, slice: null, soft: !rival, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
   const listeners = [];
   const set = (change) => { Object.assign(now, change); listeners.forEach((f) => f()); };
   const pick = (j) => set({ metastate: now.metastate === j ? null : j });
@@ -274,6 +280,48 @@
   }
 
   // ---------------------------------------------------------------- 2. the map, or the memberships
+  if (H) {
+    const n = H.labels.length, input = el('input', { type: 'range', min: '0', max: String(n), step: '1', value: '0', 'aria-label': 'Slice' }), tell = el('output', {});
+    input.addEventListener('input', () => set({ slice: Number(input.value) ? Number(input.value) - 1 : null }));
+    listeners.push(() => { input.value = String(now.slice == null ? 0 : now.slice + 1); tell.textContent = now.slice == null ? 'all slices together' : sliceName(now.slice) + ', ' + percent(leaving[now.slice].reduce((a, b) => a + b, 0)) + ' of all transitions'; });
+    figures.append(el('div', { class: 'controls slider', id: 'slice' }, el('label', {}, D.summary.slices.expression, input), tell, el('button', { type: 'button', text: 'All slices', on: { click: () => set({ slice: null }) } })));
+    const C = D.summary.slices.change;
+    const body = card('slices', 'Over the slices', 'When trips leave each meta-state: shares of all transitions. The slider above moves the map to where trips lead in that slice (of the chosen cell or meta-state, or of all), the flow diagram and the table of steps.' + (C ? ` Where trips lead changes over the slices: knowing the slice is worth ${fixed(C.whole.gain, 3)} nats a held-out transition (p = ${fixed(C.whole.p_value, 3)}, slices dealt anew ${C.permutations} times among the transitions of each state).` : ''), figures, 'Slices');
+    const box = (w, h) => ({ x0: 70, x1: w - 12, y0: 14, y1: h - 44 });
+    figure(body, {
+      name: 'slices', height: 260,
+      draw: (pen, w, h) => {
+        const b = box(w, h), most = Math.max(...leaving.map((l) => Math.max(...l))), sx = scale(0, Math.max(1, n - 1), b.x0, b.x1), sy = scale(0, most * 1.05, b.y1, b.y0);
+        const flat = (x) => x; flat.ticks = () => []; axes(pen, b, flat, sy, D.summary.slices.expression, 'share of all transitions');
+        const every = Math.ceil(n / Math.max(1, Math.floor((b.x1 - b.x0) / 46)));
+        H.labels.forEach((l, k) => { if (k % every === 0) pen.text(l, sx(k), b.y1 + 16, { anchor: 'middle', size: 11, fill: css('--muted') }); });
+        for (let j = 0; j < s; j++) pen.line(leaving.map((l, k) => [sx(k), sy(l[j])]), colour(j), now.metastate === j ? 3.5 : 1.6);
+        if (now.slice != null) pen.line([[sx(now.slice), b.y0], [sx(now.slice), b.y1]], css('--ink'), 1.5, [3, 3]);
+      },
+      at: (x, y, w, h) => {
+        const b = box(w, h), k = Math.round(((x - b.x0) / (b.x1 - b.x0)) * (n - 1));
+        if (k < 0 || k >= n || y < b.y0 || y > b.y1) return null;
+        const most = leaving[k].map((p, j) => [j, p]).sort((p, q) => q[1] - p[1]).slice(0, 6);
+        return { tip: [el('b', { text: sliceName(k) })].concat(bars(most.map(([j, p]) => ['from meta-state ' + (j + 1), p, colour(j)]))), click: () => set({ slice: now.slice === k ? null : k }) };
+      },
+      rows: () => [['slice', 'from', 'to', 'flow']].concat(H.labels.flatMap((l, k) => Array.from({ length: s * s }, (_, at) => [l, Math.floor(at / s) + 1, (at % s) + 1, flowIn(k, Math.floor(at / s), at % s)]))),
+      words: () => `When trips leave each of ${s} meta-states, over ${n} slices`,
+    });
+    if (C) {
+      const order = C.zones.map((c, z) => [z, c]).sort((a, b) => b[1].gain - a[1].gain);
+      body.append(el('details', {}, el('summary', { text: 'Which zones change most' }), el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ...['zone', 'trips out of it', 'nats a held-out trip', 'p-value'].map((t) => el('th', { text: t, scope: 'col' })))), el('tbody', {}, ...order.map(([z, c]) => el('tr', {}, el('td', { text: String(z + 1) }), el('td', { class: 'n', text: count(c.transitions) }), el('td', { class: 'n', text: fixed(c.gain, 3) }), el('td', { class: 'n', text: fixed(c.p_value, 3) }))))))));
+    }
+  }
+  // Where trips lead in the chosen slice: of the chosen state, the chosen meta-state, or all.
+  const sliceShare = () => {
+    if (now.slice == null || !whereTo) return null;
+    const w = now.state != null ? Array.from({ length: s }, (_, j) => membership(now.state, j)) : now.metastate != null ? Array.from({ length: s }, (_, j) => +(j === now.metastate)) : D.metastates.map((m) => m.mass);
+    const share = new Float64Array(d);
+    let most = 0;
+    for (let c = H.starts[now.slice]; c < H.starts[now.slice + 1]; c++) { let x = 0; for (let j = 0; j < s; j++) x += w[j] * whereTo[c * s + j]; share[rowState[c]] = x; most = Math.max(most, x); }
+    return most > 0 ? { share, most } : null;
+  };
+  const sliceTitle = () => 'where trips ' + (now.state != null ? 'from ' + labelOf(now.state) : now.metastate != null ? 'of meta-state ' + (now.metastate + 1) : 'of all') + ' lead, ' + sliceName(now.slice);
   const forecastAt = (i, n) => {               // (u_i K^{n-1}), the law over meta-states after n - 1 latent steps
     let a = Array.from({ length: s }, (_, j) => membership(i, j));
     for (let k = 1; k < n; k++) a = a.map((_, j) => D.latent.reduce((sum, row, l) => sum + a[l] * row[j], 0));
@@ -332,11 +380,11 @@
       return { share, most };
     };
     const draw = (pen, w, h) => {
-      const going = forecastShare(), hard = hardNow(), heaviest = weight.reduce((a, b) => Math.max(a, b), 0) || 1;
+      const sliced = sliceShare(), going = sliced || forecastShare(), hard = hardNow(), heaviest = weight.reduce((a, b) => Math.max(a, b), 0) || 1;
       panels(w, h).forEach((m) => {
         const theirs = m.p === 1, zone = theirs ? rival : hard;
         pen.rect(m.left, 20, m.width, h - 20, css('--water'));
-        pen.text(theirs ? D.rival.name + ', ' + D.rival.k + ' zones' : 'metastate, ' + (hard === ours ? D.zones : 1 + hard.reduce((a, b) => Math.max(a, b), 0)) + ' zones', m.left, 14, { size: 13, weight: 600 });
+        pen.text(theirs ? D.rival.name + ', ' + D.rival.k + ' zones' : sliced ? sliceTitle() : 'metastate, ' + (hard === ours ? D.zones : 1 + hard.reduce((a, b) => Math.max(a, b), 0)) + ' zones', m.left, 14, { size: 13, weight: 600 });
         const least = d <= 100 ? 5 : d <= 500 ? 3 : 1.2, cw = Math.max(least, cell * squeeze * m.k - 0.4), ch = Math.max(least, cell * m.k - 0.4);
         const crowd = Math.max(1.5, Math.min(6, 70 / Math.sqrt(d)));
         // Squares are squares, at least a pixel large; places have their ground, or are dots, the busier the larger.
@@ -438,7 +486,40 @@
     });
   }
 
-  // ---------------------------------------------------------------- 3. the lambda path
+  // ---------------------------------------------------------------- 3. the numbers of meta-states, and the lambda path
+  if (D.ranks && D.ranks.points.length > 1) {
+    const R = D.ranks.points, chosen = D.ranks.chosen;
+    const body = card('ranks', 'How many meta-states', D.ranks.sentence + ' Bars are one standard error of the difference to the best number; hollow points were looked at on some folds only; the dashed line is the score of the smoothed counts themselves.', figures, 'Ranks');
+    const scales = (w, h) => {
+      const b = { x0: 70, x1: w - 20, y0: 14, y1: h - 44 }, all = R.flatMap((r) => [r.score - r.error, r.score + r.error]).concat([D.ranks.counts]);
+      const lo = Math.min(...all), hi = Math.max(...all), pad = 0.06 * (hi - lo || 1), first = R[0].rank, last = R[R.length - 1].rank, side = 0.03 * (last - first);
+      return { b, sx: scale(first - side, last + side, b.x0, b.x1), sy: scale(lo - pad, hi + pad, b.y1, b.y0) };
+    };
+    figure(body, {
+      name: 'ranks', height: 300,
+      draw: (pen, w, h) => {
+        const { b, sx, sy } = scales(w, h);
+        axes(pen, b, sx, sy, 'meta-states', 'held-out log-likelihood', (t) => (Number.isInteger(t) ? String(t) : ''));
+        pen.line([[b.x0, sy(D.ranks.counts)], [b.x1, sy(D.ranks.counts)]], '#b97f00', 1.5, [4, 3]);
+        pen.line(R.map((r) => [sx(r.rank), sy(r.score)]), '#0072b2', 2);
+        R.forEach((r, k) => {
+          const blue = k === chosen ? '#d55e00' : '#0072b2';
+          if (r.error > 0) pen.line([[sx(r.rank), sy(r.score - r.error)], [sx(r.rank), sy(r.score + r.error)]], '#0072b2', 1.2);
+          pen.circle(sx(r.rank), sy(r.score), k === chosen ? 7 : 4, r.first_look ? css('--card') : blue, r.first_look ? blue : css('--card'), 1.5);
+        });
+      },
+      at: (px, py, w, h) => {
+        const { sx } = scales(w, h);
+        let best = null, least = 24;
+        R.forEach((r, k) => { const q = Math.abs(sx(r.rank) - px); if (q < least) { least = q; best = k; } });
+        if (best == null) return null;
+        const r = R[best], how = r.behind > 0 ? `behind the best by ${number(r.behind)} ± ${number(r.error)}` : 'the best';
+        return { tip: [el('b', { text: count(r.rank) + (r.rank === 1 ? ' meta-state' : ' meta-states') }), el('div', { text: 'held-out ' + fixed(r.score, 5) }), el('div', { text: how + (r.first_look ? ', at a first look' : '') })] };
+      },
+      rows: () => [['metastates', 'held_out', 'behind_best', 'behind_standard_error', 'first_look', 'chosen']].concat(R.map((r, k) => [r.rank, r.score, r.behind, r.error, r.first_look ? 'yes' : '', k === chosen ? 'yes' : ''])),
+      words: () => `Held-out scores of ${R.length} numbers of meta-states; chosen: ${R[chosen].rank}`,
+    });
+  }
   if (D.path && D.path.rows.length > 1) {
     const R = D.path.rows, scored = R.some((r) => r.score != null);
     const body = card('path', 'Lambda path', D.path.sentence, figures, 'Path');
@@ -503,15 +584,20 @@
     const pair = el('div', { class: 'grid2' }); figures.append(pair);
     const flow = card('latent', 'Latent chain', 'Circles are meta-states, sized by their stationary share; the width of an arc is the flow between two of them, bent to the right of its direction.', pair, 'Latent chain');
     const spots = (w, h) => { const r = Math.min(w, h) / 2 - 46; return mass.map((_, j) => { const a = (2 * Math.PI * j) / s - Math.PI / 2; return [w / 2 + r * Math.cos(a), h / 2 + r * Math.sin(a)]; }); };
-    const radius = (j) => 5 + 26 * Math.sqrt(mass[j]);
-    const edges = [];
-    for (let i = 0; i < s; i++) for (let j = 0; j < s; j++) if (i !== j) edges.push([i, j, mass[i] * K[i][j]]);
-    edges.sort((a, b) => b[2] - a[2]);
-    const drawn = edges.slice(0, Math.max(60, 3 * s)).filter((e) => e[2] > 0), widest = drawn.length ? drawn[0][2] : 1;
+    // In a slice: its own flows, circles by what leaves then, widths on one scale for all slices.
+    const massNow = () => { if (now.slice == null) return mass; const sum = leaving[now.slice].reduce((a, b) => a + b, 0) || 1; return leaving[now.slice].map((x) => x / sum); };
+    const stepNow = () => (now.slice == null ? K : K.map((_, i) => K.map((_, j) => (leaving[now.slice][i] > 0 ? flowIn(now.slice, i, j) / leaving[now.slice][i] : 0))));
+    const radius = (j) => 5 + 26 * Math.sqrt(massNow()[j]);
+    const flowsBetween = (f) => { const list = []; for (let i = 0; i < s; i++) for (let j = 0; j < s; j++) if (i !== j) list.push([i, j, f(i, j)]); return list.sort((a, b) => b[2] - a[2]); };
+    const edges = flowsBetween((i, j) => mass[i] * K[i][j]);
+    const edgesNow = () => (now.slice == null ? edges : flowsBetween((i, j) => flowIn(now.slice, i, j)));
+    let widestSlice = 0;
+    if (H) for (let h = 0; h < H.labels.length; h++) for (let i = 0; i < s; i++) for (let j = 0; j < s; j++) if (i !== j) widestSlice = Math.max(widestSlice, flowIn(h, i, j));
+    if (H) listeners.push(() => { flow.querySelector('h2').textContent = now.slice == null ? 'Latent chain' : 'Flows, ' + sliceName(now.slice); });
     figure(flow, {
       name: 'latent-flow', height: (w) => Math.min(430, Math.max(300, w)),
       draw: (pen, w, h) => {
-        const at = spots(w, h);
+        const at = spots(w, h), drawn = edgesNow().slice(0, Math.max(60, 3 * s)).filter((e) => e[2] > 0), widest = now.slice == null ? (drawn.length ? drawn[0][2] : 1) : widestSlice;
         for (const [i, j, f] of [...drawn].reverse()) {
           const [x0, y0] = at[i], [x1, y1] = at[j], bend = 0.18, on = now.metastate == null || now.metastate === i || now.metastate === j;
           pen.curve(x0, y0, (x0 + x1) / 2 - bend * (y1 - y0), (y0 + y1) / 2 + bend * (x1 - x0), x1, y1, colour(i), 0.6 + 9 * (f / widest), on ? 0.6 : 0.06);
@@ -521,10 +607,10 @@
       at: (x, y, w, h) => {
         const j = spots(w, h).findIndex(([a, b], k) => (a - x) ** 2 + (b - y) ** 2 < (radius(k) + 4) ** 2);
         if (j < 0) return null;
-        const to = K[j].map((p, l) => [l, p]).sort((a, b) => b[1] - a[1]).slice(0, 5);
-        return { tip: [el('b', { text: 'meta-state ' + (j + 1) }), el('div', { text: 'stationary share ' + percent(mass[j]) })].concat(bars(to.map(([l, p]) => ['to ' + (l + 1), p, colour(l)]))), click: () => pick(j) };
+        const to = stepNow()[j].map((p, l) => [l, p]).sort((a, b) => b[1] - a[1]).slice(0, 5);
+        return { tip: [el('b', { text: 'meta-state ' + (j + 1) }), el('div', { text: (now.slice == null ? 'stationary share ' : 'share of departures then ') + percent(massNow()[j]) })].concat(bars(to.map(([l, p]) => ['to ' + (l + 1), p, colour(l)]))), click: () => pick(j) };
       },
-      rows: () => [['from', 'to', 'flow']].concat(edges.map(([i, j, f]) => [i + 1, j + 1, f])),
+      rows: () => [['from', 'to', 'flow']].concat(edgesNow().map(([i, j, f]) => [i + 1, j + 1, f])),
       words: () => `Flow diagram of the latent chain with ${s} meta-states`,
     });
     const heat = card('latent-heat', 'One step, in numbers', 'Row: from; column: to. Each row sums to one.', pair, null);
@@ -533,20 +619,20 @@
       name: 'latent-chain', height: (w) => Math.min(430, Math.max(300, w)),
       draw: (pen, w, h) => {
         const { side, x0, y0 } = cellAt(w, h);
-        K.forEach((row, i) => row.forEach((p, j) => {
+        stepNow().forEach((row, i) => row.forEach((p, j) => {
           pen.rect(x0 + j * side, y0 + i * side, side - 0.7, side - 0.7, ramp(Math.sqrt(p)), now.metastate == null || now.metastate === i || now.metastate === j ? 1 : 0.25);
           if (side > 34) pen.text(p < 0.005 ? '' : p.toFixed(2).replace(/^0/, ''), x0 + (j + 0.5) * side, y0 + (i + 0.5) * side + 4, { anchor: 'middle', size: 11, fill: p > 0.4 ? '#14181c' : '#ffffff' });
         }));
         const every = Math.ceil(16 / side);
         for (let j = 0; j < s; j += every) { pen.text(String(j + 1), x0 + (j + 0.5) * side, y0 - 6, { anchor: 'middle', size: 11, fill: css('--muted') }); pen.text(String(j + 1), x0 - 6, y0 + (j + 0.5) * side + 4, { anchor: 'end', size: 11, fill: css('--muted') }); }
       },
-      at: (x, y, w, h) => { const { side, x0, y0 } = cellAt(w, h), j = Math.floor((x - x0) / side), i = Math.floor((y - y0) / side); return K[i] && K[i][j] != null ? { tip: [el('b', { text: `${i + 1} → ${j + 1}` }), el('div', { text: 'probability ' + fixed(K[i][j], 4) })], click: () => pick(i) } : null; },
+      at: (x, y, w, h) => { const { side, x0, y0 } = cellAt(w, h), j = Math.floor((x - x0) / side), i = Math.floor((y - y0) / side); const P = stepNow(); return P[i] && P[i][j] != null ? { tip: [el('b', { text: `${i + 1} → ${j + 1}` }), el('div', { text: 'probability ' + fixed(P[i][j], 4) })], click: () => pick(i) } : null; },
       rows: () => [['from'].concat(K.map((_, j) => j + 1))].concat(K.map((r, i) => [i + 1].concat(r))),
       words: () => `Transition matrix of the latent chain, ${s} by ${s}`,
     });
     const second = el('div', { class: 'grid2' }); figures.append(second);
     if (D.timescales && D.timescales.length) {
-      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? `; the whiskers are ${percent(S.uncertainty.confidence)} intervals from ${S.uncertainty.draws} draws.` : '.'), second, 'Timescales');
+      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? '; the whiskers are 90 % intervals, from what each part of the data adds.' : '.'), second, 'Timescales');
       figure(body, {
         name: 'timescales', height: 280,
         draw: (pen, w, h) => {
@@ -579,6 +665,7 @@
       rows: () => [['step'].concat(K.map((_, j) => 'metastate_' + (j + 1)))].concat(laws().map((a, n) => [n].concat(a))),
       words: () => `Forecast of the meta-states over ${most} steps`,
     });
+    drawKinetics({ D, K, mass, s, el, css, card, figure, figures, axes, scale, colour, fixed, percent, number, ramp, now, set, pick, bars, listeners });
   }
 
   // ---------------------------------------------------------------- 6. P and X

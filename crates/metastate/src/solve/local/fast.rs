@@ -142,7 +142,7 @@ impl LocalSolver for Fast {
                 }
             }
             None => {
-                let from = x.clone();
+                let from = if memory > 0 { x.clone() } else { Factors::default() };
                 let value = self.sweep_blocks(problem, x);
                 (from, value)
             }

@@ -151,9 +151,9 @@ impl LocalSolver for Palm {
         self.products.update_v(problem, x);
         let mut products = std::mem::take(&mut self.products);
         let (value, a) = self.u_block(problem, x, &products.q, &products.g);
-        problem.transposed_times_u(&x.u, &mut products.scratch, &mut products.b);
+        problem.transposed_times_u(&x.u, &mut products.b);
         let value = self.v_block(problem, x, &products.b, &a, value);
-        self.products = Products { b: products.b, scratch: products.scratch, ..Default::default() };
+        self.products = Products { b: products.b, ..Default::default() };
         self.iteration += 1;
         if self.best.as_ref().is_none_or(|(best, _)| value < *best) {
             self.best = Some((value, x.clone()));

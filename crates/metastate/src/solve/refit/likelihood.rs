@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use super::kernel::{Padded, gather};
 use super::observed::Observed;
+use super::table::{MOST_COLUMNS, Table, Tables};
 use crate::error::{Error, Result};
 use crate::linalg::thin::BLOCK;
 use crate::linalg::{Mat, thin, wide};
@@ -199,6 +200,22 @@ impl Point {
     }
 }
 
+/// A table of counts, the other factor as it reads it, and the factor by which probabilities are scaled.
+#[derive(Debug, Clone, Copy)]
+struct Tabled<'a> {
+    table: &'a Table,
+    other: &'a [f32],
+    scale: f64,
+}
+
+impl Tabled<'_> {
+    /// [`Table::gather`] for a row of U, with the logarithms of the probabilities as they are.
+    #[inline(always)]
+    fn logarithms<S: pulp::Simd>(&self, simd: S, i: usize, own: &[f64], into: &mut [f64], observed: &Observed) -> f64 {
+        self.table.gather(simd, i, own, self.other, into, true) - observed.share[i] * observed.total * self.scale.ln()
+    }
+}
+
 /// What a pass needs besides the point: the prior, and room for sums by block.
 struct Pass<'a> {
     observed: &'a Observed,
@@ -212,6 +229,9 @@ struct Pass<'a> {
     /// One row of column sums a block of V.
     block_sums: Vec<f64>,
     sums: Vec<f64>,
+    /// The counts as tables, where a fit goes by them, and room for the other factor as they read it.
+    tables: Option<&'a Tables>,
+    profiles: Vec<f32>,
 }
 
 impl<'a> Pass<'a> {
@@ -228,6 +248,8 @@ impl<'a> Pass<'a> {
             v_values: vec![0.0; v_blocks],
             block_sums: vec![0.0; v_blocks * width],
             sums: vec![0.0; width],
+            tables: observed.tables.as_ref().filter(|_| start.rank() <= MOST_COLUMNS),
+            profiles: Vec::new(),
         }
     }
 
@@ -268,22 +290,35 @@ impl<'a> Pass<'a> {
     fn update_u(&mut self, x: &mut Point) {
         let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.u.width);
         let v = &x.v;
+        if let Some(tables) = self.tables {
+            tables.by_row.profiles(v, observed.cols() as f64, &mut self.profiles);
+        }
+        let table = self.tables.map(|t| Tabled { table: &t.by_row, other: &self.profiles, scale: observed.cols() as f64 });
         let blocks = x.u.data.par_chunks_mut(BLOCK * width).zip(self.u_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, observed, mass, prior));
+        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, observed, table, mass, prior));
     }
 
     fn update_v(&mut self, x: &mut Point) {
         let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.v.width);
         let u = &x.u;
+        if let Some(tables) = self.tables {
+            tables.by_column.profiles(u, 1.0, &mut self.profiles);
+        }
+        let table = self.tables.map(|t| Tabled { table: &t.by_column, other: &self.profiles, scale: observed.cols() as f64 });
         let blocks = x.v.data.par_chunks_mut(BLOCK * width).zip(self.v_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_v(rows, block * BLOCK, u, observed, mass, prior));
+        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_v(rows, block * BLOCK, u, observed, table, mass, prior));
         sum_columns(&x.v, &mut self.block_sums, &mut self.sums);
         divide_columns(&mut x.v, &self.sums);
     }
 
     /// `sum n ln p` and the prior's part of L.
-    fn value(&self, x: &Point) -> (f64, f64) {
-        let part = |rows| value_of_rows(rows, x, self.observed, &self.mass, self.prior);
+    fn value(&mut self, x: &Point) -> (f64, f64) {
+        let scale = self.observed.cols() as f64;
+        if let Some(tables) = self.tables {
+            tables.by_row.profiles(&x.v, scale, &mut self.profiles);
+        }
+        let table = self.tables.map(|t| Tabled { table: &t.by_row, other: &self.profiles, scale });
+        let part = |rows| value_of_rows(rows, x, self.observed, table, &self.mass, self.prior);
         thin::sum_blocks(self.observed.rows().max(self.observed.cols()), 64 * x.u.width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1))
             .unwrap_or((0.0, 0.0))
     }
@@ -345,6 +380,7 @@ wide! {
         first: usize,
         v: &'w Padded,
         observed: &'w Observed,
+        table: Option<Tabled<'w>>,
         mass: &'w [f64],
         prior: f64,
     ) -> (f64, f64) {
@@ -352,7 +388,10 @@ wide! {
         let mut room = Room::default();
         let gathered = room.of(v.width);
         for (k, row) in rows.chunks_exact_mut(v.width).enumerate() {
-            log += gather(simd, &observed.by_row, first + k, row, &v.data, gathered, true);
+            log += match table {
+                Some(table) => table.logarithms(simd, first + k, row, gathered, observed),
+                None => gather(simd, &observed.by_row, first + k, row, &v.data, gathered, true),
+            };
             if prior > 0.0 {
                 prior_value += row[..v.cols].iter().zip(mass).map(|(u, a)| a * u.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
             }
@@ -377,6 +416,7 @@ wide! {
         first: usize,
         u: &'w Padded,
         observed: &'w Observed,
+        table: Option<Tabled<'w>>,
         mass: &'w [f64],
         prior: f64,
     ) -> f64 {
@@ -386,7 +426,17 @@ wide! {
         let strength = prior * observed.rows() as f64;
         for (k, row) in rows.chunks_exact_mut(u.width).enumerate() {
             let j = first + k;
-            gather(simd, &observed.by_column, j, row, &u.data, gathered, false);
+            match table {
+                Some(Tabled { table, other, scale }) => {
+                    let mut own = [0.0; MOST_COLUMNS];
+                    own.iter_mut().zip(row.iter()).for_each(|(x, v)| *x = scale * v);
+                    table.gather(simd, j, &own, other, gathered, false);
+                    gathered.iter_mut().for_each(|x| *x *= scale);
+                }
+                None => {
+                    gather(simd, &observed.by_column, j, row, &u.data, gathered, false);
+                }
+            }
             let m = observed.marginal[j];
             if prior > 0.0 {
                 prior_value += m * row[..u.cols].iter().zip(mass).map(|(v, a)| a * v.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
@@ -401,7 +451,14 @@ wide! {
 
 wide! {
     /// `sum n ln p` and the prior's part of L, over some rows of both factors; the shorter of the two adds nothing beyond its end.
-    fn value_of_rows<'w, S, simd>(rows: Range<usize>, x: &'w Point, observed: &'w Observed, mass: &'w [f64], prior: f64) -> (f64, f64) {
+    fn value_of_rows<'w, S, simd>(
+        rows: Range<usize>,
+        x: &'w Point,
+        observed: &'w Observed,
+        table: Option<Tabled<'w>>,
+        mass: &'w [f64],
+        prior: f64,
+    ) -> (f64, f64) {
         let (width, cols) = (x.u.width, x.u.cols);
         let (mut log, mut prior_value) = (0.0, 0.0);
         let mut room = Room::default();
@@ -410,7 +467,10 @@ wide! {
             let span = i * width..(i + 1) * width;
             let (u, v) = (x.u.data.get(span.clone()), x.v.data.get(span));
             if let Some(u) = u {
-                log += gather(simd, &observed.by_row, i, u, &x.v.data, ignored, true);
+                log += match table {
+                    Some(table) => table.logarithms(simd, i, u, ignored, observed),
+                    None => gather(simd, &observed.by_row, i, u, &x.v.data, ignored, true),
+                };
             }
             if prior > 0.0 {
                 let ln = |row: Option<&[f64]>, k: usize| row.map_or(0.0, |row| row[k].max(f64::MIN_POSITIVE).ln());

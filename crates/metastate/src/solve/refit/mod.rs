@@ -8,6 +8,7 @@ mod likelihood;
 mod merge;
 mod observed;
 mod starts;
+mod table;
 
 pub use at_rank::SpectralFits;
 pub use least_squares::{LeastSquares, least_squares};

@@ -1,8 +1,9 @@
 //! The counts as the likelihood sees them: by rows and by columns, with their margins.
 
+use super::table::Tables;
 use crate::chain::empirical::transition_matrix_both_ways;
 use crate::error::{Error, Result};
-use crate::linalg::{Csr, SparseOperator};
+use crate::linalg::{Csr, Operator, SparseOperator};
 
 /// Transition counts `n_ij`, stored twice so that both blocks of a pass stream.
 #[derive(Debug, Clone)]
@@ -13,6 +14,8 @@ pub struct Observed {
     pub(super) share: Vec<f64>,
     pub(super) marginal: Vec<f64>,
     pub(super) total: f64,
+    /// The same counts in seven digits, for fits that are only compared with each other.
+    pub(super) tables: Option<Tables>,
 }
 
 impl Observed {
@@ -22,9 +25,30 @@ impl Observed {
         if !(total > 0.0 && total.is_finite()) {
             return Err(Error::Empty { what: "the list of transitions" });
         }
-        let share = counts.row_sums().into_iter().map(|n| n / total).collect();
-        let marginal = marginal_law(&counts);
-        Ok(Observed { by_column: counts.transposed(), by_row: counts, share, marginal, total })
+        let by_column = counts.transposed();
+        Ok(Observed::both_ways(counts, by_column, total))
+    }
+
+    /// Of the counts that P was made of, where it was: shared with it, so that they cost nothing more.
+    pub(crate) fn of(p: &dyn Operator, counts: Csr) -> Result<Self> {
+        match p.counted() {
+            Some((by_row, by_column)) if by_row.shares_with(&counts) => {
+                let total = counts.values().iter().sum();
+                Ok(Observed::both_ways(counts, by_column.clone(), total))
+            }
+            _ => Observed::new(counts),
+        }
+    }
+
+    fn both_ways(by_row: Csr, by_column: Csr, total: f64) -> Self {
+        let share = by_row.row_sums().into_iter().map(|n| n / total).collect();
+        let marginal = marginal_law(&by_row);
+        Observed { by_row, by_column, share, marginal, total, tables: None }
+    }
+
+    /// The same counts for fits that are compared with each other, in seven digits where that is faster: see [`table`](super::table).
+    pub(crate) fn for_comparisons(self) -> Self {
+        Observed { tables: Tables::new(&self.by_row, &self.by_column), ..self }
     }
 
     /// P of the counts; a row that was never left is uniform.

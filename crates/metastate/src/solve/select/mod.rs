@@ -175,6 +175,37 @@ const CLEAR: f64 = 5.0;
 /// Between two ranks closer than this share of the larger a first look does not tell which is better.
 const CLOSE: f64 = 0.1;
 
+/// How far a choice is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outlook {
+    /// Fits on folds made so far,
+    pub fits: usize,
+    /// and about how many it takes in all: never fewer than one more attempt while it goes on.
+    pub about: usize,
+    /// The best rank so far and its mean held-out log-likelihood a transition: of the careful fits, where there are any.
+    pub best: Option<(usize, f64)>,
+}
+
+/// First looks, and careful attempts, that a choice usually takes: three priors and two neighbours.
+const USUAL_LOOKS: usize = 9;
+const USUAL_ATTEMPTS: usize = 5;
+/// Attempts where the rank is given: priors alone.
+const USUAL_PRIORS: usize = 3;
+
+/// How far a choice on so many folds is after these attempts; `given` says that only the prior is chosen.
+pub fn outlook(attempts: &[Attempt], folds: usize, given: bool) -> Outlook {
+    let fits = attempts.iter().map(|a| a.held_out.folds.len()).sum();
+    let careful: Vec<Attempt> = attempts.iter().filter(|a| !a.first_look).cloned().collect();
+    // First looks come before all careful fits; where the spectrum has an edge there are none.
+    let looking = !attempts.is_empty() && careful.is_empty();
+    let looks = if looking { USUAL_LOOKS.saturating_sub(attempts.len()).max(1) * attempts[0].held_out.folds.len() } else { 0 };
+    let usual = if given { USUAL_PRIORS } else { USUAL_ATTEMPTS };
+    let after_looks = attempts.len() - attempts.iter().take_while(|a| a.first_look).count();
+    let left = usual.saturating_sub(after_looks).max(1) * folds;
+    let best = best(if careful.is_empty() { attempts } else { &careful }).map(|a| (a.rank, a.held_out.log_likelihood()));
+    Outlook { fits, about: fits + looks + left, best }
+}
+
 /// Chooses rank and prior.
 pub fn select(folds: &Folds, settings: &SelectSettings) -> Result<Choice> {
     select_watched(folds, settings, Vec::new(), &mut |_| true)?.ok_or(Error::Empty { what: "the list of attempts" })

@@ -6,6 +6,7 @@ mod held_out;
 mod kinetics;
 mod latent;
 mod likelihood;
+mod slices;
 mod squares;
 
 pub use clusters::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
@@ -15,4 +16,5 @@ pub use latent::{latent_matrix, limit_law};
 pub use likelihood::{
     Fitted, Prior, anchored, climb, fidelity, log_likelihood, marginal, merged, most_penalised, penalised, shares, split,
 };
+pub use slices::{change, slice_flows};
 pub use squares::descend;
