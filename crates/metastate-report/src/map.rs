@@ -23,7 +23,7 @@ const MOST_CUT: f64 = 0.4;
 /// The share of departures that may, as a part of the share of places.
 const WEIGHED: f64 = 0.6;
 /// Room around that middle at each side, as a share of it: a city is densest in its middle, and thins out.
-const AROUND: f64 = 0.6;
+const AROUND: f64 = 0.35;
 /// Everything is shown at once where it is no more than so many times as wide and as high as the middle and its room.
 const ROOMY: f64 = 1.5;
 /// Degrees of longitude are never drawn narrower than this share of their length at the equator: a map reaches no pole.

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_hull_is_convex_and_near_its_places() {
-        let r = 4e-4;
+        let r = 3e-4;
         let ring = vec![(-r, -r), (r, -r), (r, r), (-r, r), (-r, -r)];
         assert_eq!(wrong_hull(&vec![vec![ring.clone()]], &[(0.0, 0.0)]), None);
         assert!(wrong_hull(&vec![vec![ring.clone()]], &[(0.0, 0.0), (0.1, 0.0)]).is_some(), "a place outside");

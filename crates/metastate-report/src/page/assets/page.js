@@ -354,7 +354,7 @@
     const byPlace = within(0.025), [ww, we] = weighed(lon, 0.015), [ws, wn] = weighed(lat, 0.015);
     const whole = within(0), core = { w: Math.max(byPlace.w, ww - cell), e: Math.min(byPlace.e, we + cell), s: Math.max(byPlace.s, ws - cell), n: Math.min(byPlace.n, wn + cell) };
     // Room around it: a city is densest in its middle, and thins out.
-    const [rx, ry] = [0.6 * (core.e - core.w), 0.6 * (core.n - core.s)], middle = { w: Math.max(whole.w, core.w - rx), e: Math.min(whole.e, core.e + rx), s: Math.max(whole.s, core.s - ry), n: Math.min(whole.n, core.n + ry) }, roomy = (a, b) => a <= 1.5 * b;
+    const [rx, ry] = [0.35 * (core.e - core.w), 0.35 * (core.n - core.s)], middle = { w: Math.max(whole.w, core.w - rx), e: Math.min(whole.e, core.e + rx), s: Math.max(whole.s, core.s - ry), n: Math.min(whole.n, core.n + ry) }, roomy = (a, b) => a <= 1.5 * b;
     if (corners) for (let k = 0; k < corners.length; k += 2) { whole.w = Math.min(whole.w, corners[k]); whole.e = Math.max(whole.e, corners[k]); whole.s = Math.min(whole.s, corners[k + 1]); whole.n = Math.max(whole.n, corners[k + 1]); }
     const shrinks = !(roomy(whole.e - whole.w, middle.e - middle.w) && roomy(whole.n - whole.s, middle.n - middle.s));
     const inFrame = (f, i) => known(i) && lon[i] >= f.w && lon[i] <= f.e && lat[i] >= f.s && lat[i] <= f.n;
