@@ -308,7 +308,7 @@ impl Estimate {
             true => format!("within the memory limit of {allowed}\n"),
             false => format!("MORE than the memory limit of {allowed}: the run would be refused\n"),
         };
-        out + &self.rests_on + "; estimated, not measured: expect it within a factor of two. Nothing was written."
+        out + &self.rests_on + "; estimated, not measured: the time may be several times as long. Nothing was written."
     }
 }
 

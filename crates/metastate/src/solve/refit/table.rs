@@ -205,7 +205,7 @@ mod tests {
         let (d, r) = (90, 4);
         let mut next = numbers(3);
         let triplets: Vec<(u32, u32, f64)> =
-            (0..d * d / 2).map(|_| ((next() * (d - 1) as f64) as u32, (next() * d as f64) as u32, 1.0 + (next() * 5.0).floor())).collect();
+            (0..2 * d * d).map(|_| ((next() * (d - 1) as f64) as u32, (next() * d as f64) as u32, 1.0 + (next() * 5.0).floor())).collect();
         let observed = Observed::new(Csr::from_triplets(d, d, &triplets).unwrap()).unwrap();
         let mut start = Factors { u: Mat::from_fn(d, r, |_, _| next()), v: Mat::from_fn(d, r, |_, _| next()) };
         start.normalise_rows();
