@@ -31,7 +31,7 @@ pub struct Controlled {
 /// Draws a controlled chain: memberships by a power of exponentials, profiles uniform on the simplex times a power, rewards on arrival between 0 and 1.
 pub fn controlled(states: usize, actions: usize, rank: usize, seed: u64) -> Result<Controlled> {
     let wrong = |name, value: usize, allowed| Err(Error::Setting { name, value: value.to_string(), allowed });
-    if states < 2 || states > 1 << 24 {
+    if !(2..=1 << 24).contains(&states) {
         return wrong("the number of states", states, "it must be between 2 and 16777216");
     }
     if actions == 0 || actions > 1 << 12 {
