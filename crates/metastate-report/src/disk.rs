@@ -65,6 +65,67 @@ impl Seek for Watched {
 pub(crate) trait Target: Write + Seek + Send {}
 impl<T: Write + Seek + Send> Target for T {}
 
+/// A target that keeps its first error to the end and takes all that comes after it without writing it: a writer of archives puts its pieces in order when it is dropped, and is not made for
+/// places that cannot be told any more.
+struct Steady<T> {
+    inner: T,
+    at: u64,
+    length: u64,
+    failed: Option<io::Error>,
+}
+
+impl<T: Write + Seek> Steady<T> {
+    fn of(inner: T) -> Self {
+        Steady { inner, at: 0, length: 0, failed: None }
+    }
+
+    /// What was written into, or the first error.
+    fn into_inner(self) -> io::Result<T> {
+        self.failed.map_or(Ok(self.inner), Err)
+    }
+}
+
+impl<T: Write> Write for Steady<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match self.failed {
+            None => match self.inner.write(bytes) {
+                Ok(written) => written,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(e),
+                Err(e) => {
+                    self.failed = Some(e);
+                    bytes.len()
+                }
+            },
+            Some(_) => bytes.len(),
+        };
+        self.at += written as u64;
+        self.length = self.length.max(self.at);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.failed.is_none() {
+            self.failed = self.inner.flush().err();
+        }
+        Ok(())
+    }
+}
+
+impl<T: Seek> Seek for Steady<T> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            io::SeekFrom::Start(at) => Some(at),
+            io::SeekFrom::End(by) => self.length.checked_add_signed(by),
+            io::SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = place.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        if self.failed.is_none() {
+            self.failed = self.inner.seek(io::SeekFrom::Start(self.at)).err();
+        }
+        Ok(self.at)
+    }
+}
+
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     faults::pass()?;
     fs::create_dir(path)
@@ -104,9 +165,9 @@ pub(crate) fn write_new_with(path: &Path, write: &mut dyn FnMut(&mut dyn Target)
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => remove_file(path).and_then(|()| create())?,
         other => other?,
     };
-    let mut file = BufWriter::with_capacity(PIECE, Watched(file));
-    write(&mut file)?;
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let mut target = Steady::of(BufWriter::with_capacity(PIECE, Watched(file)));
+    write(&mut target)?;
+    let file = target.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     faults::pass()?;
     file.0.sync_all()
 }

@@ -291,26 +291,19 @@ impl<'a> RankSearch<'a> {
     pub fn baselines(&mut self) -> Result<(HeldOut, (f64, HeldOut))> {
         let settings = self.fits.settings;
         let pseudo: Vec<f64> = pseudo_counts().collect();
-        let on_folds = |model: Model| -> Result<HeldOut> {
-            let folds = self.fits.on_folds(0..self.fits.folds.len(), |_, fold| fold.score(model, settings))?;
-            Ok(HeldOut { folds })
-        };
-        // Too few pseudo-counts follow the noise, too many forget the data: the score has one maximum between the two, and of two neighbours the better one lies on its side.
-        let mut known: Vec<Option<HeldOut>> = vec![None; pseudo.len()];
-        let mut at = |m: usize| -> Result<HeldOut> {
-            if known[m].is_none() {
-                known[m] = Some(on_folds(Model::Empirical { pseudo: pseudo[m] })?);
-            }
-            known[m].clone().ok_or(Error::Empty { what: "the list of pseudo-counts" })
-        };
-        let (mut low, mut high) = (0, pseudo.len() - 1);
-        while low < high {
-            let middle = (low + high) / 2;
-            match at(middle + 1)?.log_likelihood() > at(middle)?.log_likelihood() {
-                true => low = middle + 1,
-                false => high = middle,
+        let of_folds = self.fits.on_folds(0..self.fits.folds.len(), |_, fold| {
+            let models = [Model::Independent].into_iter().chain(pseudo.iter().map(|&pseudo| Model::Empirical { pseudo }));
+            models.map(|model| fold.score(model, settings)).collect::<Result<Vec<Score>>>()
+        })?;
+        let of_model = |m: usize| HeldOut { folds: of_folds.iter().map(|scores| scores[m]).collect() };
+        let mut best: Option<(f64, HeldOut)> = None;
+        for (m, &pseudo) in pseudo.iter().enumerate() {
+            let held_out = of_model(m + 1);
+            if best.as_ref().is_none_or(|(_, b)| held_out.log_likelihood() > b.log_likelihood()) {
+                best = Some((pseudo, held_out));
             }
         }
-        Ok((on_folds(Model::Independent)?, (pseudo[low], at(low)?)))
+        let best = best.ok_or(Error::Empty { what: "the list of pseudo-counts" })?;
+        Ok((of_model(0), best))
     }
 }
