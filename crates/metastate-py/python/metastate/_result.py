@@ -227,7 +227,8 @@ class Result(Frozen):
 
     def flows(self, slice: int | str) -> Array:
         """From the meta-state of a row to that of a column in a slice, as shares of all transitions of all slices: ``slices.csv``."""
-        return (self.weights @ self.memberships)[:, None] * (self.profiles_in(slice).T @ self.memberships)
+        flows: Array = (self.weights @ self.memberships)[:, None] * (self.profiles_in(slice).T @ self.memberships)
+        return flows
 
     @property
     def path(self) -> dict[str, list[Any]] | None:

@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_fit_by_tables_is_the_fit_by_lists_to_seven_digits() {
-        let (d, r) = (90, 4);
+        let (d, r) = (120, 4);
         let mut next = numbers(3);
         let triplets: Vec<(u32, u32, f64)> =
             (0..2 * d * d).map(|_| ((next() * (d - 1) as f64) as u32, (next() * d as f64) as u32, 1.0 + (next() * 5.0).floor())).collect();
