@@ -115,7 +115,16 @@ def plan(
     threads: int | None = None,
     progress: Any = False,
 ) -> Plan:
-    """What to do in each state; see `Result.plan`."""
+    """What to do in each state, from a result or its folder; the parameters are those of `Result.plan`.
+
+    Examples
+    --------
+    >>> import metastate as ms
+    >>> log = ms.simulate("controlled", states=20, actions=2, rank=2, each=30).log
+    >>> result = ms.fit(log, from_column="state", to_column="next", action="action", reward="reward", rank=2)
+    >>> ms.plan(result, discount=0.9, check=False).discount
+    0.9
+    """
     if isinstance(result, (str, os.PathLike)):
         return _plan(os.path.abspath(result), None, discount, reward, untried, check, folds, data, seed, threads, progress)
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent:
