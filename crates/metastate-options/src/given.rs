@@ -64,18 +64,20 @@ impl Given {
     /// Refuses what is missing (but for `except`), and options that exclude or need each other.
     pub fn complete(&self, except: &[&str]) -> Result<(), OptionError> {
         for entry in self.command.entries() {
-            if !self.values.contains_key(&entry.name) {
+            let Some(value) = self.values.get(&entry.name) else {
                 let excused = entry.unless.is_some_and(|other| self.values.contains_key(other));
                 if entry.required && !excused && !except.contains(&entry.name.as_str()) {
                     return Err(OptionError::new(&entry.name, Problem::Missing));
                 }
                 continue;
-            }
+            };
             let given = |other: &&&str| self.values.contains_key(**other);
             if let Some(other) = entry.conflicts.iter().find(given) {
                 return Err(OptionError::new(&entry.name, Problem::Conflict((*other).to_owned())));
             }
-            if let Some(other) = entry.requires.iter().find(|other| !given(other)) {
+            // A default needs nothing, also where it is told: Python hands over all of its parameters.
+            let as_without = value.is_string() && value.as_str() == entry.default.as_deref();
+            if let Some(other) = entry.requires.iter().find(|other| !as_without && !given(other)) {
                 return Err(OptionError::new(&entry.name, Problem::Needs((*other).to_owned())));
             }
         }
