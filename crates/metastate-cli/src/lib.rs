@@ -7,5 +7,6 @@ pub mod parse;
 mod reproduce;
 pub mod run;
 mod signals;
+pub mod team;
 mod tell;
 mod terminal;

@@ -10,7 +10,7 @@ const PROGRAM: &str = "metastate-reproduce";
 
 /// Hands over to that program, with the arguments that were typed.
 pub fn hand_over() -> Result<ExitCode> {
-    let program = find().ok_or_else(|| {
+    let program = find(PROGRAM).ok_or_else(|| {
         CliError::bad(
             "E-CLI-PROGRAM",
             format!("the program {PROGRAM}, which does this work, is neither beside this program nor on the PATH"),
@@ -29,20 +29,20 @@ pub fn hand_over() -> Result<ExitCode> {
 
 /// In place of this process, so that signals go to the one that does the work.
 #[cfg(unix)]
-fn start(command: &mut Command) -> std::io::Result<ExitCode> {
+pub fn start(command: &mut Command) -> std::io::Result<ExitCode> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
 #[cfg(not(unix))]
-fn start(command: &mut Command) -> std::io::Result<ExitCode> {
+pub fn start(command: &mut Command) -> std::io::Result<ExitCode> {
     let code = command.status()?.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(metastate_tasks::error::FAILED)))
 }
 
-/// Beside this program, or on the PATH.
-fn find() -> Option<PathBuf> {
-    let name = format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX);
+/// A program beside this one, or on the PATH.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     let beside = std::env::current_exe().ok().and_then(|own| own.parent().map(PathBuf::from));
     let path = std::env::var_os("PATH").unwrap_or_default();
     beside.into_iter().chain(std::env::split_paths(&path)).map(|folder| folder.join(&name)).find(|file| file.is_file())

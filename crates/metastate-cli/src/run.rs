@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 pub use metastate_options::Common;
 use metastate_options::{
@@ -14,7 +15,7 @@ use metastate_report::folder::{Draft, check_free};
 use metastate_tasks::error::{CliError, FAILED, Result};
 use metastate_tasks::progress::Reporter;
 use metastate_tasks::stop::Stopper;
-use metastate_tasks::{assign, compare, count, demo, diff, explain, fit, forecast, report, simulate, verify};
+use metastate_tasks::{assign, compare, count, demo, diff, explain, fit, forecast, report, simulate, team, verify};
 
 use crate::{parse, reproduce, signals, tell as words, terminal};
 
@@ -31,10 +32,21 @@ pub struct Session {
     pub stopper: Stopper,
 }
 
+/// Whoever ends the process by itself saves what there is.
+static STOPPER: OnceLock<Stopper> = OnceLock::new();
+
+/// Writes the latest safe point, if there is one, and says how to go on.
+pub fn saved() -> String {
+    STOPPER.get().map_or_else(|| "nothing was written".to_owned(), |stopper| stopper.lock().save().to_string())
+}
+
 impl Session {
     /// Sets the number of threads, and listens to signals from now on.
     pub fn begin(given: &Given) -> Result<Self> {
-        let common: Common = given.checked()?;
+        let mut common: Common = given.checked()?;
+        // Only the first of several processes tells.
+        common.quiet |= !team::leads();
+        common.threads = common.threads.or_else(crate::team::threads);
         // More threads than this share the same cores and only cost memory; the answer has the same bits with any number.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if let Some(n) = common.threads.map(|n| n.min(MOST_THREADS.max(4 * cores))) {
@@ -45,12 +57,14 @@ impl Session {
         }
         let (reporter, bar) = terminal::reporter(common.quiet);
         let stopper = signals::listen(bar)?;
+        let _ = STOPPER.set(stopper.clone());
         Ok(Session { common, reporter, stopper })
     }
 
     /// The outcome, for machines or for people.
     pub fn tell(&self, outcome: &impl serde::Serialize, describe: impl FnOnce() -> String) -> Result<()> {
         match (self.common.json, self.common.quiet) {
+            _ if !team::leads() => Ok(()),
             (true, _) => print_json(outcome),
             (false, true) => Ok(()),
             (false, false) => print_line(&terminal::harmless(&describe())),

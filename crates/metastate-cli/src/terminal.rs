@@ -1,6 +1,7 @@
 //! Progress on standard error: a bar or a spinner on a terminal, a plain line every half minute otherwise.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,8 +12,24 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(30);
 /// Between two changes of a bar.
 const BAR_INTERVAL: Duration = Duration::from_millis(60);
 
+/// Where several processes do one thing, the first of them tells.
+static MUTE: AtomicBool = AtomicBool::new(false);
+
+/// From now on this process says nothing.
+pub fn mute() {
+    MUTE.store(true, Ordering::Relaxed);
+}
+
+/// It speaks again.
+pub fn unmute() {
+    MUTE.store(false, Ordering::Relaxed);
+}
+
 /// A line on standard error. One that cannot be written (a full disk, a closed pipe) is no reason to end.
 pub fn say(line: &str) {
+    if MUTE.load(Ordering::Relaxed) {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "{}", harmless(line));
 }
 

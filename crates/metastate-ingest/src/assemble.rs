@@ -38,6 +38,8 @@ pub(crate) struct Pairs {
     pub rows: u64,
     pub kept: u64,
     pub hints: Vec<String>,
+    /// The sum over all parts, where only one of them was counted: it may have no pair at all.
+    pub sum_of_parts: Option<f64>,
 }
 
 /// Counts with what is known about their states.
@@ -59,6 +61,8 @@ pub struct CountedStates {
     pub frames: Option<Vec<u32>>,
     /// The same counts with the second label told apart, where one was asked for.
     pub second: Option<SecondCounts>,
+    /// The sum over all parts, where these are the counts of one of them.
+    pub sum_of_parts: Option<f64>,
 }
 
 /// Hands out each counted pair by its two states. With a second label the same states come once for each label.
@@ -89,7 +93,7 @@ impl Pairs {
         })?;
         self.pinned.iter().for_each(|&i| keep[i as usize] = true);
         let total: f64 = departures.iter().sum();
-        if self.kept == 0 || total == 0.0 {
+        if self.kept == 0 || self.sum_of_parts.unwrap_or(total) == 0.0 {
             return Err(nothing_left(&self.ledger, self.rows, self.noun, file));
         }
         if settings.min_share > 0.0 {
@@ -109,6 +113,13 @@ impl Pairs {
             self.leave_out(&keep, "above-max-self-share", &before)?;
         }
         self.build(&keep, file)
+    }
+
+    /// The sum of all weights.
+    pub fn sum(&mut self) -> Result<f64> {
+        let mut sum = 0.0;
+        self.counter.visit(&mut |_, _, w| sum += w)?;
+        Ok(sum)
     }
 
     /// Tells the ledger which states go and how many rows with them.
@@ -149,7 +160,7 @@ impl Pairs {
                 triplets.push((place[i as usize], place[j as usize], w));
             }
         })?;
-        if triplets.is_empty() {
+        if triplets.is_empty() && self.sum_of_parts.is_none() {
             return Err(nothing_left(&self.ledger, self.rows, self.noun, file));
         }
         if let [only] = names.as_slice() {
@@ -175,8 +186,20 @@ impl Pairs {
         let mut hints = self.hints;
         hints.extend(near_absorbing_hint(&counts));
         hints.extend(twins_hint(counts.index()));
-        hints.extend(few_hint(&counts));
-        Ok(CountedStates { counts, coordinates, cell, rows: self.rows, kept: self.kept, hints, frames: None, second })
+        if self.sum_of_parts.is_none() {
+            hints.extend(few_hint(&counts));
+        }
+        Ok(CountedStates {
+            counts,
+            coordinates,
+            cell,
+            rows: self.rows,
+            kept: self.kept,
+            hints,
+            frames: None,
+            second,
+            sum_of_parts: self.sum_of_parts,
+        })
     }
 }
 

@@ -39,6 +39,7 @@ pub enum Code {
     Labels,
     Lag,
     RowSum,
+    Shard,
     TooLarge,
     Cancelled,
 }
@@ -198,6 +199,11 @@ const TABLE: &[(Code, &str, &str)] = &[
         Code::RowSum,
         "E-INGEST-ROW-SUM",
         "The rows of a transition matrix must sum to one. Normalise them, or give the matrix as counts with --as counts.",
+    ),
+    (
+        Code::Shard,
+        "E-INGEST-SHARD",
+        "Counts made with --shard are parts of one count: all of them are needed, each once, made from the same bytes with the same options. Together they are what `metastate count` gives without --shard.",
     ),
     (
         Code::TooLarge,

@@ -18,6 +18,7 @@ use crate::cells::hexagon_centre;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::manifest::InputRecord;
+use crate::part::{PartRecord, check_sum, check_whole};
 use crate::progress::ReadProgress;
 use crate::settings::{CellSize, InputSettings};
 use crate::source::{Format, Source};
@@ -29,7 +30,7 @@ const VERSION: u32 = 1;
 /// Pairs written at a time.
 const BATCH: usize = 1 << 18;
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Footer {
     version: u32,
     lag: usize,
@@ -45,9 +46,12 @@ struct Footer {
     lone_states: Vec<String>,
     ledger: Vec<Entry>,
     inputs: Vec<InputRecord>,
+    /// Which part of a count this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shard: Option<PartRecord>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry {
     reason: String,
     unit: String,
@@ -71,7 +75,8 @@ fn draft_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
 }
 
 /// Writes counts beside their final place and renames: the file is there whole, or not at all.
-pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]) -> Result<()> {
+/// With `settings` that ask for a part, the file says which part of what it is.
+pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord], settings: &InputSettings) -> Result<()> {
     let failed = |e: String| {
         IngestError::new(Code::Write, format!("the counts file cannot be written ({e})"))
             .file(path.display().to_string())
@@ -101,6 +106,7 @@ pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]
         lone_states: labels.iter().zip(&lone).filter(|(_, l)| **l).map(|(name, _)| name.clone()).collect(),
         ledger: ledger.collect(),
         inputs: inputs.to_vec(),
+        shard: settings.part.zip(counted.sum_of_parts).map(|(part, total)| PartRecord::new(part, settings, inputs, total)),
     };
     let json = serde_json::to_string(&footer).map_err(|e| failed(e.to_string()))?;
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
@@ -168,6 +174,10 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
         return trips::read(sources, settings, names, progress)?.into_counts(settings, &sources[0].name);
     };
     let first = &footers[0];
+    let shards: Vec<(&str, Option<&PartRecord>)> = sources.iter().zip(&footers).map(|(s, f)| (s.name.as_str(), f.shard.as_ref())).collect();
+    let parts = check_whole(&shards)?;
+    // Every part has seen all rows: what was left out is told once.
+    let told = if parts { &footers[..1] } else { &footers[..] };
     for (footer, source) in footers.iter().zip(sources) {
         if (footer.lag, footer.strided, footer.cell, footer.h3) != (first.lag, first.strided, first.cell, first.h3) {
             return Err(IngestError::new(Code::Lag, "this file was counted with another lag, mode or cell")
@@ -176,6 +186,11 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
                 .remedy("count all files alike"));
         }
     }
+    let own = match settings.reader {
+        None => None,
+        Some(reader) => Some(own_shards(sources, &footers, parts, reader)?),
+    };
+    let (sources, footers) = own.as_ref().map_or((sources, &footers[..]), |(sources, footers)| (&sources[..], &footers[..]));
     let mut pairs = trips::read(sources, settings, names, progress)?;
     let known: std::collections::HashSet<Label> = pairs.labels.iter().cloned().collect();
     let mut lone: Vec<Label> = footers.iter().flat_map(|f| f.lone_states.iter().map(|s| Label::from(s.as_str()))).collect();
@@ -186,7 +201,7 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
         pairs.labels.push(label);
     }
     let mut ledger = Ledger::new();
-    for entry in footers.iter().flat_map(|f| &f.ledger) {
+    for entry in told.iter().flat_map(|f| &f.ledger) {
         if let Some(unit) = UNITS.into_iter().find(|u| u.to_string() == entry.unit) {
             ledger.add(&entry.reason, unit, entry.count, entry.weight, entry.examples.iter().cloned());
         }
@@ -195,15 +210,51 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
     pairs.ledger = ledger;
     // One row of the data is one count here, not one row of this file.
     pairs.rows_counter = None;
-    pairs.rows = footers.iter().map(|f| f.rows).sum();
-    pairs.kept = footers.iter().map(|f| f.kept).sum();
+    pairs.rows = told.iter().map(|f| f.rows).sum();
+    pairs.kept = told.iter().map(|f| f.kept).sum();
+    // A condition or another column asks for other sums.
+    if parts && settings.reader.is_none() && settings.where_.is_none() && settings.weight.is_none() {
+        let sum = match pairs.sum_of_parts {
+            Some(sum) => sum,
+            None => pairs.sum()?,
+        };
+        check_sum(&footers.iter().filter_map(|f| f.shard.as_ref()).collect::<Vec<_>>(), sum, &sources[0].name)?;
+    }
     let mode = if first.strided { CountMode::Strided } else { CountMode::Sliding };
+    if settings.reader.is_some() {
+        // Known of all shards, and a reader may have taken such as hold nothing.
+        pairs.sum_of_parts = footers[0].shard.as_ref().map(PartRecord::total);
+    }
     let mut counted = pairs.into_counts(settings, &sources[0].name)?.with_lag(first.lag, mode)?;
     let squares = first.cell.filter(|c| *c > 0.0).map(CellSize::Degrees);
     if let Some(cell) = first.h3.map(CellSize::H3).or(squares) {
         counted.find_centres(cell);
     }
     Ok(counted)
+}
+
+/// The shards that are for this reader.
+fn own_shards(
+    sources: &[Source],
+    footers: &[Footer],
+    parts: bool,
+    (number, readers): (usize, usize),
+) -> Result<(Vec<Source>, Vec<Footer>)> {
+    let refuse = |sentence: String, remedy: &str| Err(IngestError::new(Code::Shard, sentence).file(&sources[0].name).remedy(remedy));
+    if !parts {
+        return refuse(
+            "several processes read shards of counts, and this is a whole".into(),
+            "count with --shard 1/N to --shard N/N, N at least the number of processes, and give all of the files",
+        );
+    }
+    if sources.len() < readers {
+        return refuse(
+            format!("there are {} shards for {readers} processes", sources.len()),
+            "start fewer processes, or count the shards once more: metastate count SHARD... --shard 1/N --out ...",
+        );
+    }
+    let own = sources.iter().zip(footers).skip(number).step_by(readers);
+    Ok(own.map(|(source, footer)| (source.clone(), footer.clone())).unzip())
 }
 
 impl CountedStates {

@@ -34,6 +34,7 @@ mod mtx;
 mod npy;
 mod npz;
 mod ordered;
+mod part;
 mod progress;
 mod second;
 mod settings;
@@ -62,6 +63,7 @@ pub use guard::guarded;
 pub use machine::available_memory;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues};
+pub use part::ShardOf;
 pub use progress::{Phase, ReadProgress, Silent, Update};
 pub use second::{Expression, Part, SecondCounts, SecondLabel, Side, Tally};
 pub use settings::{As, BoundingBox, CellSize, Delimiter, InputSettings, TextTable};
@@ -108,6 +110,7 @@ pub fn read(inputs: &[String], settings: &InputSettings, progress: &mut dyn Read
     let extra = if beside.is_empty() { Vec::new() } else { source::resolve(&beside)? };
     let as_ = guess::kind(&sources, settings)?;
     guess::check_options(as_, &sources, settings)?;
+    part::check(settings)?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let hashes = scope.spawn(|| {
@@ -149,7 +152,7 @@ fn read_data(sources: &[Source], as_: Option<As>, settings: &InputSettings, prog
         }
         // Matrix files; without a word from the user, their values decide.
         _ => Ok(match matrix::read(sources, settings, progress)? {
-            matrix::Gathered::Counts(counted) => (Data::Counts(counted), As::Counts),
+            matrix::Gathered::Counts(counted) => (Data::Counts(counted.only(settings.part, &sources[0].name)?), As::Counts),
             matrix::Gathered::Matrix(given) => (Data::Matrix(given), As::Matrix),
         }),
     }

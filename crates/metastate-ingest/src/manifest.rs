@@ -20,6 +20,11 @@ pub struct InputRecord {
     pub sha256: String,
 }
 
+/// SHA-256 of a text, in hexadecimal.
+pub(crate) fn hash_of(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
 /// Hashes all sources in the background of the reading; `stop` ends it early.
 pub(crate) fn hash_all(sources: &[Source], stop: &AtomicBool) -> Result<Vec<InputRecord>> {
     let mut records = Vec::with_capacity(sources.len());

@@ -312,6 +312,7 @@ impl<'s> Collector<'s> {
             hints: Vec::new(),
             frames: None,
             second: None,
+            sum_of_parts: None,
         })
     }
 

@@ -66,7 +66,10 @@ impl Plan<'_> {
             let known = ledger.get(reason, kind).map_or(0, |e| e.examples.len());
             ledger.add(reason, kind, 1, 1.0, (known < 5).then(|| batch.describe(i)));
         };
-        for (i, state) in states.iter_mut().enumerate() {
+        // A row without a place in any trajectory is counted under that reason alone.
+        let placed =
+            |i: usize| ids.as_ref().is_none_or(|list| list[i] != MISSING) && times.as_ref().is_none_or(|(list, _)| list[i].is_some());
+        for (i, state) in states.iter_mut().enumerate().filter(|(i, _)| placed(*i)) {
             if keep.as_ref().is_some_and(|k| !k.value(i)) {
                 *state = MISSING;
                 note(&mut unit.ledger, "where-not-true", LedgerUnit::Rows, i);
@@ -273,7 +276,7 @@ pub(crate) fn read(
         if frame.state == MISSING {
             reading.window.end(|| name(frame.id));
         } else {
-            reading.window.push(frame.state)?;
+            reading.window.push(frame.state, &reading.states.labels)?;
         }
     }
     reading.window.end(|| last.map_or_else(String::new, name));

@@ -2,6 +2,7 @@
 
 use metastate::CountMode;
 
+use crate::part::ShardOf;
 use crate::second::SecondLabel;
 
 /// What the inputs are.
@@ -235,6 +236,10 @@ pub struct InputSettings {
     pub weights: Option<String>,
     /// Bytes of memory for counting; beyond, sorted runs go to disk. `None` is no limit.
     pub memory_limit: Option<u64>,
+    /// Only the transitions of this part of the states.
+    pub part: Option<ShardOf>,
+    /// This reader among several of the same shards, and how many there are: it takes every so many of them.
+    pub reader: Option<(usize, usize)>,
     /// Keep the frames of trajectories (four bytes each), so that they can be cut into blocks.
     pub keep_frames: bool,
 }
@@ -265,6 +270,8 @@ impl Default for InputSettings {
             labels: None,
             weights: None,
             memory_limit: None,
+            part: None,
+            reader: None,
             keep_frames: false,
         }
     }

@@ -56,7 +56,7 @@ impl Format {
 }
 
 /// One input, ready to be opened as often as needed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Source {
     /// As the user gave it (or as the pattern expanded); `-` for standard input.
     pub name: String,
@@ -68,7 +68,7 @@ pub struct Source {
     pub format: Format,
     path: PathBuf,
     /// Removes the copy of standard input at the end.
-    _spool: Option<TempPath>,
+    _spool: Option<Arc<TempPath>>,
     /// The rows themselves, when there is no file.
     pub(crate) tables: Option<Arc<Vec<RecordBatch>>>,
 }
@@ -216,7 +216,8 @@ impl Source {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
             _ => Compression::None,
         };
-        let mut source = Source { name, bytes: meta.len(), compression, format: Format::Unknown, path, _spool: spool, tables: None };
+        let mut source =
+            Source { name, bytes: meta.len(), compression, format: Format::Unknown, path, _spool: spool.map(Arc::new), tables: None };
         let head = match compression {
             Compression::None => head,
             _ => read_head(&mut source.open()?).map_err(|e| source.read_error(e))?,

@@ -35,7 +35,7 @@ impl Reading {
     fn frame(&mut self, label: Option<u32>, place: impl Fn() -> String) -> Result<()> {
         self.frames += 1;
         match label {
-            Some(state) => self.window.push(state),
+            Some(state) => self.window.push(state, &self.states.labels),
             None => {
                 self.unassigned(&place);
                 self.window.end(place);
@@ -126,7 +126,7 @@ pub(crate) fn check_lag(settings: &InputSettings) -> Result<()> {
 
 fn begin(settings: &InputSettings) -> Result<Reading> {
     check_lag(settings)?;
-    let mut window = Window::new(settings.lag, settings.count, settings.memory_limit);
+    let mut window = Window::new(settings.lag, settings.count, settings.memory_limit, settings.part);
     window.recorded = settings.keep_frames.then(Vec::new);
     Ok(Reading { window, states: LabelSet::default(), frames: 0, hints: Vec::new() })
 }
@@ -138,7 +138,7 @@ fn needs_columns(name: &str) -> IngestError {
 }
 
 fn finish(mut reading: Reading, settings: &InputSettings, file: &str) -> Result<CountedStates> {
-    reading.window.flush()?;
+    reading.window.flush(&reading.states.labels)?;
     let short = reading.window.ledger.get("too-short-for-lag", LedgerUnit::Trajectories).map_or(0, |e| e.count);
     if reading.window.kept == 0 && short > 1 && reading.frames == short {
         return Err(IngestError::new(Code::NothingLeft, format!("every one of the {short} trajectories has a single frame"))
@@ -147,18 +147,20 @@ fn finish(mut reading: Reading, settings: &InputSettings, file: &str) -> Result<
     }
     let Reading { mut window, states, frames, hints } = reading;
     let (recorded, labels) = (window.recorded.take(), if settings.keep_frames { states.labels.clone() } else { Vec::new() });
+    let (pinned, sum_of_parts) = window.of_all_parts();
     let pairs = Pairs {
         counter: Box::new(window.counter),
         rows_counter: None,
         second: None,
         labels: states.labels,
-        pinned: Vec::new(),
+        pinned,
         ends: Ends::Labels,
         ledger: window.ledger,
         noun: "frames",
         rows: frames,
         kept: window.kept,
         hints,
+        sum_of_parts,
     };
     let mut counted = pairs.into_counts(settings, file)?.with_lag(settings.lag, settings.count)?;
     counted.frames = recorded.map(|frames| renumbered(frames, &labels, &counted));
@@ -225,7 +227,7 @@ fn in_file_order(
                     if k == MISSING {
                         reading.window.end(|| sources[current].name.clone());
                     } else {
-                        reading.window.push(numbers[k as usize])?;
+                        reading.window.push(numbers[k as usize], &reading.states.labels)?;
                     }
                 }
             }

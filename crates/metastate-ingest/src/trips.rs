@@ -13,6 +13,7 @@ use crate::counter::{LocalCounter, PairBatch, PairCounter};
 use crate::error::{IngestError, Result};
 use crate::filter::Filter;
 use crate::labels::{LabelSet, MISSING};
+use crate::part::Sieve;
 use crate::progress::ReadProgress;
 use crate::second::{Joined, Second, SecondLabel, Side, Tally};
 use crate::settings::InputSettings;
@@ -188,6 +189,7 @@ pub(crate) fn read(
     let mut states = LabelSet::default();
     let mut joined = Joined::default();
     let side = plan.second.as_ref().map(|s| s.asked.side);
+    let mut sieve = Sieve::new(settings.part);
     let mut ledger = Ledger::new();
     let (mut kept, mut odd) = (0u64, Odd::default());
     let rows = tables.scan(
@@ -218,7 +220,9 @@ pub(crate) fn read(
             if let Some(counter) = &mut rows_counter {
                 counter.add(renumber(row_batches))?;
             }
-            counter.add(renumber(batches))
+            let mut batches = renumber(batches);
+            batches.iter_mut().for_each(|batch| sieve.sift(batch, &states.labels));
+            counter.add(batches)
         },
     )?;
     check_swapped(&plan, rows, kept, odd.fits_swapped, &sources[0].name)?;
@@ -238,6 +242,7 @@ pub(crate) fn read(
         PlanEnds::Points(_, grid) => Ends::Cells(grid),
     };
     let rows_counter = rows_counter.map(|c| Box::new(c) as Box<dyn PairCounter>);
+    let (pinned, sum_of_parts) = sieve.of_all();
     Ok(Pairs {
         counter: Box::new(counter),
         rows_counter,
@@ -248,13 +253,14 @@ pub(crate) fn read(
             values: settings.second.as_ref().and_then(|s| s.value.as_ref()).map(|_| joined.values),
         }),
         labels: states.labels,
-        pinned: Vec::new(),
+        pinned,
         ends,
         ledger,
         noun: "rows",
         rows,
         kept,
         hints,
+        sum_of_parts,
     })
 }
 

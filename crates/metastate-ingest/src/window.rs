@@ -1,10 +1,11 @@
 //! Transitions of a trajectory as its frames come by: only `lag` frames are remembered, however long it is.
 
 use metastate::counts::folds::NO_STATE;
-use metastate::{CountMode, Ledger, LedgerUnit};
+use metastate::{CountMode, Label, Ledger, LedgerUnit};
 
 use crate::counter::{LocalCounter, PairBatch, PairCounter};
 use crate::error::Result;
+use crate::part::{ShardOf, Sieve};
 
 /// Pairs waiting to be counted.
 const WAITING: usize = 1 << 20;
@@ -18,6 +19,7 @@ pub(crate) struct Window {
     /// Frames of the piece so far.
     frames: u64,
     waiting: PairBatch,
+    sieve: Sieve,
     pub counter: LocalCounter,
     pub ledger: Ledger,
     /// Frames of pieces long enough.
@@ -27,7 +29,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub fn new(lag: usize, mode: CountMode, memory_limit: Option<u64>) -> Self {
+    pub fn new(lag: usize, mode: CountMode, memory_limit: Option<u64>, part: Option<ShardOf>) -> Self {
         let counter = LocalCounter::new(memory_limit);
         Window {
             lag,
@@ -35,6 +37,7 @@ impl Window {
             ring: Vec::new(),
             frames: 0,
             waiting: PairBatch::default(),
+            sieve: Sieve::new(part),
             counter,
             ledger: Ledger::new(),
             kept: 0,
@@ -42,8 +45,8 @@ impl Window {
         }
     }
 
-    /// The next frame.
-    pub fn push(&mut self, state: u32) -> Result<()> {
+    /// The next frame; `labels` are those of all states so far.
+    pub fn push(&mut self, state: u32, labels: &[Label]) -> Result<()> {
         if let Some(frames) = &mut self.recorded {
             frames.push(state);
         }
@@ -66,7 +69,7 @@ impl Window {
             CountMode::Strided => {}
         }
         self.frames += 1;
-        if self.waiting.pairs.len() >= WAITING { self.flush() } else { Ok(()) }
+        if self.waiting.pairs.len() >= WAITING { self.flush(labels) } else { Ok(()) }
     }
 
     /// The piece ends: at a gap, or with its trajectory. `place` names it when it was too short.
@@ -85,8 +88,15 @@ impl Window {
     }
 
     /// Counts what is waiting.
-    pub fn flush(&mut self) -> Result<()> {
-        self.counter.add(vec![std::mem::take(&mut self.waiting)])
+    pub fn flush(&mut self, labels: &[Label]) -> Result<()> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        self.sieve.sift(&mut waiting, labels);
+        self.counter.add(vec![waiting])
+    }
+
+    /// The states that any part has, and the sum over all parts.
+    pub fn of_all_parts(&self) -> (Vec<u32>, Option<f64>) {
+        self.sieve.of_all()
     }
 }
 
@@ -107,15 +117,15 @@ mod tests {
             .collect();
         for mode in [CountMode::Sliding, CountMode::Strided] {
             for lag in [1, 2, 7, 50] {
-                let mut window = Window::new(lag, mode, None);
+                let mut window = Window::new(lag, mode, None, None);
                 for frame in &frames {
                     match frame {
-                        Some(i) => window.push(*i).unwrap(),
+                        Some(i) => window.push(*i, &[]).unwrap(),
                         None => window.end(String::new),
                     }
                 }
                 window.end(String::new);
-                window.flush().unwrap();
+                window.flush(&[]).unwrap();
                 let mut triplets = Vec::new();
                 window.counter.visit(&mut |i, j, w| triplets.push((i, j, w))).unwrap();
                 let ours = Counts::from_triplets(StateIndex::numbered(6), &triplets).unwrap();

@@ -200,7 +200,7 @@ fn counts_files_are_added_up() {
         let path = write(dir.path(), &format!("{name}.txt"), text);
         let c = counted(&[&path], &InputSettings { lag, ..InputSettings::default() });
         let out = dir.path().join(format!("{name}.parquet"));
-        write_counts(&out, &c, &[]).unwrap();
+        write_counts(&out, &c, &[], &InputSettings::default()).unwrap();
         (out.display().to_string(), c)
     };
     let (a, one) = count("a", "x y z x y -1 z", 2);
@@ -320,7 +320,7 @@ fn what_was_read_and_how_is_told_in_one_line() {
     // A counts file of hexagons knows their places.
     let Data::Counts(hexagons) = &read.data else { panic!("counts") };
     let file = dir.path().join("hexagons.parquet");
-    write_counts(&file, hexagons, &read.inputs).unwrap();
+    write_counts(&file, hexagons, &read.inputs, &InputSettings::default()).unwrap();
     let again = counted(&[file.to_str().unwrap()], &InputSettings::default());
     assert_eq!((again.coordinates, again.cell), (hexagons.coordinates.clone(), hexagons.cell));
 }

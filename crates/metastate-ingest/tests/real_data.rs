@@ -64,7 +64,7 @@ fn taxi_trips_of_one_day() {
     // Through a counts file and back.
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("counts.parquet");
-    write_counts(&file, &all, &[]).unwrap();
+    write_counts(&file, &all, &[], &InputSettings::default()).unwrap();
     let back = counted(file.to_str().unwrap(), &InputSettings::default());
     assert_eq!(back.counts, all.counts);
     assert_eq!((back.coordinates, back.cell, back.rows, back.kept), (all.coordinates, all.cell, all.rows, all.kept));

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 pub use metastate_ingest::sql::Answer;
 use metastate_ingest::sql::{self, Dialect};
-use metastate_ingest::{Data, write_counts};
+use metastate_ingest::{Data, InputSettings, ShardOf, write_counts};
 use serde::Serialize;
 
 use crate::args::{CountCommand, SqlDialect};
-use crate::data;
 use crate::error::{CliError, Result};
 use crate::place;
 use crate::progress::Reporter;
@@ -24,6 +23,9 @@ pub struct Counted {
     states: usize,
     transitions: f64,
     nonzeros: usize,
+    /// Which part of how many, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
     rows: u64,
     rows_counted: u64,
     ledger: Vec<LedgerRecord>,
@@ -33,8 +35,9 @@ pub struct Counted {
 impl Counted {
     /// For people.
     pub fn describe(&self) -> String {
+        let of = self.shard.as_ref().map_or_else(String::new, |part| format!(" (shard {part})"));
         let mut text = format!(
-            "{}\n{} states, {} transitions, {} pairs of {} rows\n",
+            "{}\n{} states, {} transitions, {} pairs of {} rows{of}\n",
             self.read_as, self.states, self.transitions, self.nonzeros, self.rows
         );
         self.ledger.iter().for_each(|e| text += &format!("  left out, {}: {} {}\n", e.reason, e.count, e.unit));
@@ -70,14 +73,17 @@ pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -
     check_name(&command.count.out)?;
     let _claim = check_place(&command.count.out, command.count.force, &place::inputs(&command.input))?;
     stopper.doing(Doing::Reading);
-    let ingested = data::ingest(&command.input, false, &mut WatchReading { reporter, stopper })?;
+    let part = command.count.shard.as_deref().map(str::parse::<ShardOf>).transpose();
+    let part = part.map_err(|e| CliError::bad("E-CLI-ARGUMENT", format!("--shard: {e}")))?;
+    let settings = InputSettings { part, ..crate::inputs::settings(&command.input)? };
+    let ingested = metastate_ingest::read(&command.input.inputs, &settings, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
     let Data::Counts(counted) = ingested.data else {
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; there is nothing to count")
             .remedy("give it to `metastate fit` as it is, or say --as counts"));
     };
     let state = stopper.lock();
-    write_counts(&command.count.out, &counted, &ingested.inputs)?;
+    write_counts(&command.count.out, &counted, &ingested.inputs, &settings)?;
     drop(state);
     reporter.clear();
     Ok(Counted {
@@ -86,6 +92,7 @@ pub fn run(command: &CountCommand, reporter: &mut Reporter, stopper: &Stopper) -
         states: counted.counts.states(),
         transitions: counted.counts.transitions(),
         nonzeros: counted.counts.csr().nonzeros(),
+        shard: part.map(|p| p.to_string()),
         rows: counted.rows,
         rows_counted: counted.kept,
         ledger: LedgerRecord::list(counted.counts.ledger()),

@@ -8,8 +8,8 @@ use metastate_report::{FileRecord, Ground, Outline};
 
 use crate::args::{ConnectedKind, FitArgs, InputArgs, WeightsKind};
 use crate::error::{CliError, Result};
-use crate::places;
 use crate::zone_names::ZoneNames;
+use crate::{places, team};
 
 /// The data of a fit, with what is known about the files behind them.
 pub struct Dataset {
@@ -73,7 +73,16 @@ fn check_matrix(fit: &FitArgs) -> Result<()> {
 pub fn ingest(input: &InputArgs, keep_frames: bool, progress: &mut dyn ReadProgress) -> Result<Ingested> {
     let mut settings = crate::inputs::settings(input)?;
     settings.keep_frames = keep_frames;
-    Ok(metastate_ingest::read(&input.inputs, &settings, progress)?)
+    settings.reader = team::here().map(|team| (team.rank(), team.size()));
+    let read = metastate_ingest::read(&input.inputs, &settings, progress)?;
+    match read.data {
+        Ingest::Counts(counted) => Ok(Ingested { data: Ingest::Counts(team::divide(counted)?), ..read }),
+        Ingest::Matrix(_) if team::here().is_some() => {
+            Err(CliError::bad("E-CLI-TEAM", "this is a transition matrix, and several processes read shards of counts")
+                .remedy("start one process"))
+        }
+        Ingest::Matrix(_) => Ok(read),
+    }
 }
 
 /// Reads the inputs and estimates the chain.

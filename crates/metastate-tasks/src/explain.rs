@@ -98,6 +98,10 @@ const OWN: &[(&str, &str)] = &[
         "E-CLI-PROGRAM",
         "metastate reproduce hands over to the program metastate-reproduce, which holds the paper's experiments. It must lie beside metastate or on the PATH; in the source tree, cargo build --release -p metastate-lab makes it.",
     ),
+    (
+        "E-CLI-TEAM",
+        "mpirun started several processes for something that one does. Several processes can fit shards of counts (metastate count --shard), with the rank and lambda given or chosen; the program metastate-mpi must lie beside metastate. docs/scale-out.md says what they cannot do together yet.",
+    ),
     ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
     ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),
     (

@@ -18,7 +18,7 @@ use crate::error::{CliError, Result};
 use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
-use crate::{memory, path_checkpoint, place, record, report, settings, truth};
+use crate::{memory, path_checkpoint, place, record, report, settings, team, truth};
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -40,10 +40,11 @@ pub struct Job {
 pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summary> {
     let start = Instant::now();
     check(job)?;
+    team::check(&job.input, &job.fit, job.whole_path)?;
     let out = &job.run.out;
     keep_inputs(out, &job.input, &job.fit)?;
-    let _claim = Claim::folder(out, job.run.force)?;
-    for place in [&checkpoint::place(out), &path_checkpoint::place(out)] {
+    let _claim = team::leads().then(|| Claim::folder(out, job.run.force)).transpose()?;
+    for place in [&checkpoint::place(out), &path_checkpoint::place(out)].into_iter().filter(|_| team::leads()) {
         folder::tidy(place);
     }
 
@@ -51,6 +52,9 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
     let solved = fit_dataset(job, loaded, start, reporter, stopper)?;
+    if !team::leads() {
+        return Ok(solved.summary);
+    }
     reporter.spin("page");
     let extras = solved.extras()?;
     reporter.spin("writing");
@@ -166,12 +170,14 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     inputs.extend(start_files);
     inputs.extend(truth.iter().flat_map(|(_, files)| files.iter().cloned()));
     let unfinished = take_up(job, &asked_for(job, &inputs), reporter, stopper)?;
+    // The first checkpoint of this run must not be taken for one of the run before.
+    team::wait();
 
     let mut watch = FitWatch::new(reporter, stopper);
     watch.deadline = job.run.time_limit.map(|s| start + Duration::from_secs_f64(s.min(1e9)));
     watch.every = Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX);
     watch.tolerance = options.solver_settings().tolerance;
-    if stopper.keeps_checkpoints() {
+    if stopper.keeps_checkpoints() && team::leads() {
         watch.places = Some(places(job, asked_for(job, &inputs)));
     }
     let model = fit_from(&loaded.data, &options, unfinished, &mut watch);
@@ -320,6 +326,9 @@ fn take_up(job: &Job, asked_for: &Value, reporter: &mut Reporter, stopper: &Stop
     let Places { path, solve, resume_command, .. } = places(job, asked_for.clone());
     stopper.lock().path_checkpoint = Some((path.clone(), resume_command));
     if !job.run.resume {
+        if !team::leads() {
+            return Ok(Unfinished::default());
+        }
         path_checkpoint::remove(&path);
         solve.remove();
         return Ok(Unfinished::default());

@@ -47,6 +47,8 @@ pub fn settings(input: &InputArgs) -> Result<InputSettings> {
         labels: input.labels.clone(),
         weights: input.weights.clone(),
         memory_limit: input.memory_limit,
+        part: None,
+        reader: None,
         keep_frames: false,
     })
 }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assign;
+pub mod carried;
 mod checkpoint;
 pub mod compare;
 pub mod count;
@@ -27,6 +28,7 @@ pub mod report;
 pub mod settings;
 pub mod simulate;
 pub mod stop;
+pub mod team;
 mod truth;
 pub mod verify;
 pub mod watch;

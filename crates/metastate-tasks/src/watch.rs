@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use metastate::fit::{FitObserver, Stage, Unfinished};
 use metastate::solve::path::LambdaPoint;
 use metastate::solve::select::{Attempt, Choice};
-use metastate::solve::{Control, Event, Observer, Progress, Snapshot};
+use metastate::solve::{Control, Event, Observer, Phase, Progress, Snapshot};
 use metastate_ingest::Update;
 use metastate_report::page::{RankChange, TracePoint};
 
@@ -15,6 +15,7 @@ use crate::error::CliError;
 use crate::path_checkpoint;
 use crate::progress::Reporter;
 use crate::stop::Stopper;
+use crate::team;
 
 /// Points kept of the solver's way; when there are twice as many, every second one goes.
 const KEPT_POINTS: usize = 1000;
@@ -84,7 +85,39 @@ pub struct FitWatch<'a> {
     /// Why the fit had to end, where it was not a signal.
     pub failure: Option<CliError>,
     last: Instant,
+    moved: Moved,
     stage: Option<(Stage, Instant)>,
+}
+
+/// What came from the other processes from one sweep to the next, where there are others.
+#[derive(Debug, Default)]
+struct Moved {
+    before: Option<(usize, u64)>,
+    sweeps: u64,
+    bytes: u64,
+}
+
+impl Moved {
+    fn look(&mut self, progress: &Progress) {
+        let Some(team) = team::here().filter(|_| progress.phase == Phase::Solving) else { return };
+        let now = (progress.sweep, team.received());
+        // Nothing but the sweep lies between two looks that follow each other.
+        if let Some((_, received)) = self.before.replace(now).filter(|before| before.0 + 1 == now.0) {
+            self.sweeps += 1;
+            self.bytes += now.1 - received;
+        }
+    }
+
+    fn tell(&self, reporter: &mut Reporter) {
+        let Some(team) = team::here() else { return };
+        reporter.say(format!(
+            "{} processes; each received {} bytes, {} of them in a sweep (mean of {})",
+            team.size(),
+            team.received(),
+            self.bytes / self.sweeps.max(1),
+            self.sweeps
+        ));
+    }
 }
 
 /// Where what is unfinished is kept.
@@ -126,6 +159,7 @@ impl<'a> FitWatch<'a> {
             seconds: BTreeMap::from([("choosing".to_owned(), 0.0)]),
             failure: None,
             last: Instant::now(),
+            moved: Moved::default(),
             stage: None,
         }
     }
@@ -151,12 +185,10 @@ impl<'a> FitWatch<'a> {
 impl Observer for FitWatch<'_> {
     fn progress(&mut self, progress: &Progress) -> Control {
         let now = Instant::now();
+        self.moved.look(progress);
         self.trace.look(progress);
         self.reporter.solving(progress, self.deadline.map(|d| d.saturating_duration_since(now)));
-        if self.stopper.must_end() {
-            return Control::Interrupt;
-        }
-        if self.deadline.is_some_and(|d| now >= d) { Control::TimeUp } else { Control::Continue }
+        self.look()
     }
 
     fn event(&mut self, event: &Event, _: &Progress) {
@@ -201,7 +233,7 @@ impl FitObserver for FitWatch<'_> {
             Stage::Refit => self.reporter.spin("refit"),
             Stage::Bootstrap => self.reporter.spin("bootstrap"),
             Stage::Zones => self.reporter.spin("zones"),
-            Stage::Done => {}
+            Stage::Done => self.moved.tell(self.reporter),
         }
     }
 
@@ -215,10 +247,10 @@ impl FitObserver for FitWatch<'_> {
 
     fn path_progress(&mut self, progress: &Progress) -> Control {
         self.reporter.solving(progress, None);
-        match self.stopper.asked() {
+        team::agree(match self.stopper.asked() {
             true => Control::Interrupt,
             false => self.clock(),
-        }
+        })
     }
 
     fn path_point(&mut self, point: &LambdaPoint) {
@@ -236,7 +268,7 @@ impl FitObserver for FitWatch<'_> {
         let written = self.places.as_ref().map_or(Ok(()), |p| path_checkpoint::write(&p.path, &p.asked_for, unfinished));
         if let Err(e) = written {
             self.failure = Some(e);
-            return Control::Interrupt;
+            return team::agree(Control::Interrupt);
         }
         self.look()
     }
@@ -246,7 +278,7 @@ impl FitObserver for FitWatch<'_> {
     }
 
     fn look(&mut self) -> Control {
-        if self.stopper.must_end() { Control::Interrupt } else { self.clock() }
+        team::agree(if self.stopper.must_end() { Control::Interrupt } else { self.clock() })
     }
 }
 

@@ -44,6 +44,7 @@ impl<'c> Counted<'c> {
             Ok(Box::new(counter))
         };
         let pairs = Pairs {
+            sum_of_parts: None,
             counter: counter(sums)?,
             rows_counter: if self.weighted { Some(counter(rows)?) } else { None },
             second: None,

@@ -109,6 +109,9 @@ options! {
         out: PathBuf = PathBuf::new() => |e| e.conflicts("print-sql");
         /// Replace the file if there is one already.
         force: bool = false => |e| e.requires("out");
+        /// Count one part of the data, such as 2/4: the transitions out of every fourth state, chosen by its label. All rows are read for each part, and a quarter of the pairs is kept. All shards
+        /// together, given to `count` or `fit`, are the counts of the whole; one that is missing, given twice or of other data is refused.
+        shard: Option<String> = None => |e| e.value("I/N").conflicts("print-sql").texts(is_shard, "it must be a number and how many there are, such as 2/4");
         /// Count nothing, and print the query that counts where the data lie: its result, the columns from, to and count, is what `fit --as counts` reads. INPUT is then the
         /// name of a table, or of files that the engine reads.
         print_sql: bool = false => |e| e;
@@ -129,6 +132,12 @@ words! {
         /// Google BigQuery; reads tables
         Bigquery,
     }
+}
+
+/// `2/4`: the second of four.
+fn is_shard(text: &str) -> bool {
+    let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse::<u32>().ok()?, of.parse::<u32>().ok()?)));
+    numbers.is_some_and(|(number, of)| (1..=of).contains(&number))
 }
 
 impl CountArgs {

@@ -226,12 +226,32 @@ impl TwoSided {
     }
 }
 
+/// How many different states each state was left for, those that are gone not counted.
+fn exits_past(csr: &Csr, gone: &[bool]) -> Vec<usize> {
+    let mut exits: Vec<f64> = (0..csr.rows()).map(|i| csr.row(i).0.iter().filter(|j| !gone[**j as usize]).count() as f64).collect();
+    if let Some(share) = csr.share() {
+        share.gather(&mut exits, 1);
+    }
+    exits.into_iter().map(|n| n as usize).collect()
+}
+
+/// From how many different states each state was reached, those that are gone not counted.
+fn entries_past(csr: &Csr, gone: &[bool]) -> Vec<usize> {
+    let mut entries = vec![0.0; csr.cols()];
+    for i in (0..csr.rows()).filter(|i| !gone[*i]) {
+        csr.row(i).0.iter().for_each(|&j| entries[j as usize] += 1.0);
+    }
+    if let Some(share) = csr.share() {
+        share.add_up(&mut entries);
+    }
+    entries.into_iter().map(|n| n as usize).collect()
+}
+
 /// The states that keep a positive weight when all others are left out; the ledger learns of the others.
 fn states_with_weight(counts: &Counts, by: WeightsBy, ledger: &mut Ledger) -> Vec<usize> {
     let (d, csr) = (counts.states(), counts.csr());
-    let exits: Vec<usize> = (0..d).map(|i| csr.row(i).0.len()).collect();
-    let mut entries = vec![0usize; d];
-    csr.indices().iter().for_each(|&j| entries[j as usize] += 1);
+    let nobody = vec![false; d];
+    let (exits, entries) = (exits_past(csr, &nobody), entries_past(csr, &nobody));
     // Number of transitions (as stored entries: whole numbers, no rounding) that give a state its weight.
     let supports = match by {
         WeightsBy::Departures => &exits,
@@ -243,6 +263,15 @@ fn states_with_weight(counts: &Counts, by: WeightsBy, ledger: &mut Ledger) -> Ve
     }
     let mut gone = bare.clone();
     match by {
+        // Nobody has all rows to follow the links of: round by round.
+        _ if csr.share().is_some() => loop {
+            let left = if by == WeightsBy::Departures { exits_past(csr, &gone) } else { entries_past(csr, &gone) };
+            let more: Vec<usize> = (0..d).filter(|&i| !gone[i] && left[i] == 0).collect();
+            if more.is_empty() {
+                break;
+            }
+            more.into_iter().for_each(|i| gone[i] = true);
+        },
         WeightsBy::Departures => {
             let reversed = csr.transposed();
             peel(&mut gone, exits.clone(), |j, f| reversed.row(j).0.iter().for_each(|&i| f(i as usize)));

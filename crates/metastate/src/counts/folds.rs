@@ -3,7 +3,9 @@
 //! Trips are dealt at random, each into any fold. Frames of a trajectory depend on each other, so trajectories are cut into
 //! contiguous blocks that are held out whole; a pair of frames that spans a border belongs to no block.
 
-use rand::{RngExt, SeedableRng};
+use std::convert::Infallible;
+
+use rand::{Rng, RngExt, SeedableRng, TryRng};
 use rand_distr::{Binomial, Distribution};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -11,6 +13,7 @@ use super::{CountMode, TransitionCounter};
 use crate::counts::StateIndex;
 use crate::error::{Error, Result};
 use crate::linalg::Csr;
+use crate::linalg::team::Share;
 
 /// A frame without a state: the end of a trajectory, or a gap in it.
 pub const NO_STATE: u32 = u32::MAX;
@@ -49,15 +52,16 @@ impl Folds {
                 allowed: "folds are dealt for counts of at most 9e15; divide the weights by a common factor",
             });
         }
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut parts = vec![Dealt::default(); k];
         let mut dealt = vec![0.0; k];
-        for (entry, &n) in counts.values().iter().enumerate() {
-            deal(n, &mut dealt, &mut rng);
-            for (part, &n) in parts.iter_mut().zip(&dealt).filter(|(_, n)| **n > 0.0) {
-                part.push(entry as u32, n);
+        in_turn(counts.share(), seed, |rng| {
+            for (entry, &n) in counts.values().iter().enumerate() {
+                deal(n, &mut dealt, rng);
+                for (part, &n) in parts.iter_mut().zip(&dealt).filter(|(_, n)| **n > 0.0) {
+                    part.push(entry as u32, n);
+                }
             }
-        }
+        });
         parts.iter_mut().for_each(Dealt::shrink);
         Ok(Folds { parts, whole: counts.clone() })
     }
@@ -103,7 +107,7 @@ impl Folds {
     pub fn size(&self, f: usize) -> f64 {
         let mut total = 0.0;
         self.parts[f].for_each(|_, n| total += n);
-        total
+        self.whole.share().map_or(total, |share| share.add_one(total))
     }
 
     /// Two halves that share no transition: the folds of even and of odd number.
@@ -215,6 +219,48 @@ pub fn count_blocks(frames: &[u32], d: usize, lag: usize, mode: CountMode, block
     Ok(counted)
 }
 
+/// Deals with the numbers of one stream. Where the rows belong to several processes, each goes on where the one before it has stopped: the folds are those of one process.
+fn in_turn(share: Option<&Share>, seed: u64, mut deal: impl FnMut(&mut Drawn)) {
+    let mut rng = Drawn { rng: Xoshiro256PlusPlus::seed_from_u64(seed), drawn: 0 };
+    let Some(team) = share.map(Share::team) else { return deal(&mut rng) };
+    for turn in 0..team.size() {
+        if team.rank() == turn {
+            deal(&mut rng);
+        }
+        let mut drawn = vec![0.0; team.size()];
+        drawn[team.rank()] = rng.drawn as f64;
+        team.gather(&mut drawn, &(1..=team.size()).collect::<Vec<_>>());
+        while (rng.drawn as f64) < drawn[turn] {
+            rng.next_u64();
+        }
+    }
+}
+
+/// Random numbers, and how many of them were drawn.
+struct Drawn {
+    rng: Xoshiro256PlusPlus,
+    drawn: u64,
+}
+
+impl TryRng for Drawn {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> std::result::Result<u32, Infallible> {
+        self.drawn += 1;
+        self.rng.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> std::result::Result<u64, Infallible> {
+        self.drawn += 1;
+        self.rng.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Infallible> {
+        self.drawn += bytes.len().div_ceil(8) as u64;
+        self.rng.try_fill_bytes(bytes)
+    }
+}
+
 fn check_number(k: usize) -> Result<()> {
     if (2..=1000).contains(&k) {
         return Ok(());
@@ -223,7 +269,7 @@ fn check_number(k: usize) -> Result<()> {
 }
 
 /// Splits one count.
-fn deal(n: f64, dealt: &mut [f64], rng: &mut Xoshiro256PlusPlus) {
+fn deal(n: f64, dealt: &mut [f64], rng: &mut Drawn) {
     let k = dealt.len();
     dealt.fill(0.0);
     let units = n.ceil() as u64;

@@ -100,7 +100,7 @@ impl Counts {
                 return Err(Error::SizeMismatch { what, expected: index.len(), found });
             }
         }
-        let transitions: f64 = csr.values().iter().sum();
+        let transitions = csr.sum();
         if !transitions.is_finite() {
             return Err(Error::NotFinite { what: "the sum of all counts", row: 0, column: 0, value: transitions });
         }

@@ -70,6 +70,7 @@ pub fn fit(data: &Data, options: &FitOptions, observer: &mut dyn FitObserver) ->
 pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, observer: &mut dyn FitObserver) -> Result<Model> {
     let chain = data.chain();
     options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
+    check_shared(chain, options)?;
     if options.objective == ObjectiveKind::Whitened {
         let found = whitened::fit(data, options, &mut unfinished, observer)?;
         return finish(data, options, found, observer);
@@ -163,9 +164,31 @@ fn finish(data: &Data, options: &FitOptions, solved: Solved, observer: &mut dyn 
             .push("the time was up before the draws were made: there are no intervals; a larger --time-limit has room for them".to_owned());
     }
     let moves = moves(data, options, &shown.u, &zones, draws, observer)?;
-    hints.extend(moves.as_ref().map_or_else(|| vec![Error::DoesNotGoOn.to_string()], |m| m.kinetics.sentences.clone()));
+    hints.extend(match &moves {
+        Some(m) => m.kinetics.sentences.clone(),
+        None if chain.p().share().is_some() => vec![NO_MOVES.to_owned()],
+        None => vec![Error::DoesNotGoOn.to_string()],
+    });
     observer.stage(Stage::Done);
     Ok(Model { lambda_max, chosen, stated, solution, refit, intervals, zones, moves, hints })
+}
+
+/// What a fit by several processes lacks.
+const NO_MOVES: &str = "several processes made this fit: flows between zones and times are not in it, because they follow single rows of P; a fit by one process has them";
+
+/// Refuses what needs all rows of P in one place.
+fn check_shared(chain: &crate::Chain, options: &FitOptions) -> Result<()> {
+    let asked = [
+        ("the objective", "whitened", options.objective == ObjectiveKind::Whitened),
+        ("the path of lambda", "whole", options.path.whole),
+        ("the number of draws", "above 0", options.bootstrap > 0),
+    ];
+    match asked.into_iter().find(|(.., given)| *given && chain.p().share().is_some()) {
+        None => Ok(()),
+        Some((name, value, _)) => {
+            Err(Error::Setting { name, value: value.to_owned(), allowed: "several processes cannot do that; start one" })
+        }
+    }
 }
 
 /// What goes on between zones and meta-states, where the chain goes on at all.
@@ -178,7 +201,8 @@ fn moves(
     observer: &mut dyn FitObserver,
 ) -> Result<Option<Moves>> {
     let chain = data.chain();
-    if !chain.goes_on() {
+    // Times and fates follow single rows, and several processes hold some of them each.
+    if !chain.goes_on() || chain.p().share().is_some() {
         return Ok(None);
     }
     let flows = ZoneFlows::new(chain.p(), chain.departures(), zones);

@@ -3,10 +3,16 @@
 //! Counts are kept in many places (the data, the chain, the folds, the refit) and are the same everywhere, so a clone shares its arrays
 //! with the original. Who writes new values gets an array of its own for them and goes on sharing the pattern: P costs 8 bytes an entry
 //! beside its counts.
+//!
+//! Where several processes work together, each holds some of the rows and the others are empty here ([`Csr::share`]): sums and transposes are then those of all rows together, and entries those of the own rows.
 
 use std::sync::Arc;
 
+use super::team::Share;
 use crate::error::{Error, Result};
+
+/// Bytes of an entry on its way: row, column, value.
+const ENTRY: usize = 16;
 
 /// Sparse matrix, row by row, columns ascending and distinct within a row. Cheap to clone: see the module.
 ///
@@ -25,6 +31,7 @@ pub struct Csr {
     indptr: Arc<Vec<usize>>,
     indices: Arc<Vec<u32>>,
     values: Arc<Vec<f64>>,
+    share: Option<Share>,
 }
 
 impl Csr {
@@ -97,7 +104,7 @@ impl Csr {
     }
 
     fn assemble(rows: usize, cols: usize, indptr: Vec<usize>, indices: Vec<u32>, values: Vec<f64>) -> Self {
-        Csr { rows, cols, indptr: Arc::new(indptr), indices: Arc::new(indices), values: Arc::new(values) }
+        Csr { rows, cols, indptr: Arc::new(indptr), indices: Arc::new(indices), values: Arc::new(values), share: None }
     }
 
     /// Number of rows.
@@ -113,6 +120,29 @@ impl Csr {
     /// Number of stored entries.
     pub fn nonzeros(&self) -> usize {
         self.values.len()
+    }
+
+    /// The same as the rows of this process among several: whatever stands in rows of others is theirs to hold.
+    pub fn shared(self, share: Share) -> Csr {
+        Csr { share: Some(share), ..self }
+    }
+
+    /// Which rows this process holds, where there are several.
+    pub fn share(&self) -> Option<&Share> {
+        self.share.as_ref()
+    }
+
+    /// Number of stored entries of all processes together.
+    pub fn all_nonzeros(&self) -> usize {
+        self.share.as_ref().map_or(self.values.len(), |share| share.add_one(self.values.len() as f64) as usize)
+    }
+
+    /// The sum of all entries.
+    pub fn sum(&self) -> f64 {
+        match &self.share {
+            None => self.values.iter().sum(),
+            Some(_) => self.row_sums().iter().sum(),
+        }
     }
 
     /// Columns and values of row `i`.
@@ -159,7 +189,7 @@ impl Csr {
             }
             indptr.push(indices.len());
         }
-        Csr::assemble(self.rows, self.cols, indptr, indices, entries)
+        Csr { share: self.share.clone(), ..Csr::assemble(self.rows, self.cols, indptr, indices, entries) }
     }
 
     /// All entries as (row, column, value), row by row.
@@ -172,18 +202,28 @@ impl Csr {
 
     /// The sum of each row.
     pub fn row_sums(&self) -> Vec<f64> {
-        (0..self.rows).map(|i| self.row(i).1.iter().sum()).collect()
+        let mut sums: Vec<f64> = (0..self.rows).map(|i| self.row(i).1.iter().sum()).collect();
+        if let Some(share) = &self.share {
+            share.gather(&mut sums, 1);
+        }
+        sums
     }
 
     /// The sum of each column, added up row by row.
     pub fn column_sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.cols];
         self.indices.iter().zip(self.values.iter()).for_each(|(&j, x)| sums[j as usize] += x);
+        if let Some(share) = &self.share {
+            share.add_up(&mut sums);
+        }
         sums
     }
 
     /// The transpose, also by rows.
     pub fn transposed(&self) -> Csr {
+        if let Some(share) = &self.share {
+            return self.transposed_among(share);
+        }
         let mut indptr = vec![0usize; self.cols + 1];
         for &j in self.indices.iter() {
             indptr[j as usize + 1] += 1;
@@ -206,6 +246,70 @@ impl Csr {
         Csr::assemble(self.cols, self.rows, indptr, indices, values)
     }
 
+    /// Every entry goes to the process that holds its column; columns are divided so that all have about as many entries.
+    fn transposed_among(&self, share: &Share) -> Csr {
+        let mut entries = vec![0.0; self.cols];
+        self.indices.iter().for_each(|&j| entries[j as usize] += 1.0);
+        share.add_up(&mut entries);
+        let columns = Share::balanced(Arc::clone(share.team()), |j| 1.0 + entries[j], self.cols);
+        Csr::dealt(self.cols, self.rows, self.triplets().map(|(i, j, x)| (j, i, x)), columns)
+    }
+
+    /// Every entry goes to the process that holds its row. The entries of a row must come from one process, columns ascending, or those of each process before those of the next.
+    pub fn dealt(rows: usize, cols: usize, entries: impl Iterator<Item = (u32, u32, f64)>, share: Share) -> Csr {
+        let mut parcels: Vec<Vec<u8>> = vec![Vec::new(); share.team().size()];
+        for (i, j, x) in entries {
+            let parcel = &mut parcels[share.owner(i as usize)];
+            parcel.extend_from_slice(&i.to_le_bytes());
+            parcel.extend_from_slice(&j.to_le_bytes());
+            parcel.extend_from_slice(&x.to_le_bytes());
+        }
+        Csr::of_parcels(rows, cols, &share.team().exchange(parcels)).shared(share)
+    }
+
+    /// The sub-matrix, its rows divided anew.
+    fn restrict_among(&self, share: &Share, rows: &[usize], cols: &[usize]) -> Csr {
+        let places = |keep: &[usize], all: usize| {
+            let mut place = vec![u32::MAX; all];
+            keep.iter().enumerate().for_each(|(new, &old)| place[old] = new as u32);
+            place
+        };
+        let (row, column) = (places(rows, self.rows), places(cols, self.cols));
+        let kept = || {
+            let named = self.triplets().map(|(i, j, x)| (row[i as usize], column[j as usize], x));
+            named.filter(|(i, j, _)| *i != u32::MAX && *j != u32::MAX)
+        };
+        let mut entries = vec![0.0; rows.len()];
+        kept().for_each(|(i, _, _)| entries[i as usize] += 1.0);
+        share.add_up(&mut entries);
+        let divided = Share::balanced(Arc::clone(share.team()), |i| 1.0 + entries[i], rows.len());
+        Csr::dealt(rows.len(), cols.len(), kept(), divided)
+    }
+
+    /// From what [`Csr::dealt`] sends.
+    fn of_parcels(rows: usize, cols: usize, parcels: &[Vec<u8>]) -> Csr {
+        let entries = || {
+            parcels.iter().flat_map(|p| p.chunks_exact(ENTRY)).map(|bytes| {
+                let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+                let value = u64::from(word(8)) | u64::from(word(12)) << 32;
+                (word(0), word(4), f64::from_bits(value))
+            })
+        };
+        let mut indptr = vec![0usize; rows + 1];
+        entries().for_each(|(i, _, _)| indptr[i as usize + 1] += 1);
+        for i in 0..rows {
+            indptr[i + 1] += indptr[i];
+        }
+        let mut next = indptr.clone();
+        let (mut indices, mut values) = (vec![0u32; indptr[rows]], vec![0.0; indptr[rows]]);
+        for (i, j, x) in entries() {
+            let at = next[i as usize];
+            next[i as usize] += 1;
+            (indices[at], values[at]) = (j, x);
+        }
+        Csr::assemble(rows, cols, indptr, indices, values)
+    }
+
     /// The sub-matrix on the rows and columns of `keep` (ascending state numbers); a clone where that is all of them.
     pub fn restrict(&self, keep: &[usize]) -> Csr {
         self.restrict_sides(keep, keep)
@@ -215,6 +319,9 @@ impl Csr {
     pub fn restrict_sides(&self, rows: &[usize], cols: &[usize]) -> Csr {
         if rows.len() == self.rows && cols.len() == self.cols {
             return self.clone();
+        }
+        if let Some(share) = &self.share {
+            return self.restrict_among(share, rows, cols);
         }
         let mut position = vec![u32::MAX; self.cols];
         for (new, &old) in cols.iter().enumerate() {

@@ -13,6 +13,8 @@ pub mod singular;
 #[doc(hidden)]
 pub mod small;
 #[doc(hidden)]
+pub mod team;
+#[doc(hidden)]
 pub mod thin;
 mod wide;
 

@@ -1,7 +1,8 @@
 //! How the solver sees a transition matrix: two products and its rows. Where P lives (sparse in memory, dense, exact low
 //! rank, and later mapped or shared between processes) is known to nobody else.
 
-use super::thin::{self, BLOCK};
+use super::team::Share;
+use super::thin;
 use super::{Csr, Mat, wide};
 use crate::error::{Error, Result};
 
@@ -53,6 +54,10 @@ pub trait Operator: Send + Sync + std::fmt::Debug {
     fn apply_transpose(&self, x: &Mat, out: &mut Mat);
     /// Row `i`.
     fn row(&self, i: usize) -> Row<'_>;
+    /// Which rows this process holds, where several work together: [`Operator::row`] then knows those only, and the products are those of the whole all the same.
+    fn share(&self) -> Option<&Share> {
+        None
+    }
     /// `(L, R)` with `P = L R^T`, when that is how P is given.
     fn low_rank(&self) -> Option<(&Mat, &Mat)> {
         None
@@ -60,11 +65,15 @@ pub trait Operator: Send + Sync + std::fmt::Debug {
     /// `|| diag(w) P ||_F^2`.
     fn weighted_norm_squared(&self, w: &[f64]) -> f64 {
         let (m, n) = (self.rows(), self.cols());
-        thin::sum_over_rows(m, 2 * self.nonzeros() / m, |i| {
-            let mut sum = 0.0;
-            self.row(i).for_each(n, |_, x| sum += x * x);
-            w[i] * w[i] * sum
-        })
+        let of_rows = |rows: std::ops::Range<usize>| {
+            let of_row = |i: usize| {
+                let mut sum = 0.0;
+                self.row(i).for_each(n, |_, x| sum += x * x);
+                w[i] * w[i] * sum
+            };
+            vec![rows.map(of_row).sum::<f64>()]
+        };
+        thin::sum_blocks_among(self.share(), m, 1, 2 * self.nonzeros() / m, of_rows)[0]
     }
 }
 
@@ -76,6 +85,8 @@ pub struct SparseOperator {
     uniform: Vec<u32>,
     /// The same matrix with its zeros, when there are so few that a dense product is faster.
     filled: Option<DenseOperator>,
+    /// Of all processes.
+    nonzeros: usize,
 }
 
 /// From this share of non-zeros on, a dense product takes less time than a sparse one (measured: about 0.15 at s = 20).
@@ -95,14 +106,15 @@ impl SparseOperator {
             }
         }
         let (m, n) = (p.rows(), p.cols());
-        if p.nonzeros() as f64 > NEARLY_FULL * (m * n) as f64 {
+        let nonzeros = p.all_nonzeros();
+        if p.share().is_none() && nonzeros as f64 > NEARLY_FULL * (m * n) as f64 {
             let mut filled = Mat::zeros(m, n);
             p.triplets().for_each(|(i, j, x)| filled[(i as usize, j as usize)] = x);
             uniform.iter().for_each(|&i| filled.row_mut(i as usize).fill(1.0 / n as f64));
-            return Ok(SparseOperator { p, p_transposed: Csr::default(), uniform, filled: Some(DenseOperator::new(filled)) });
+            return Ok(SparseOperator { p, p_transposed: Csr::default(), uniform, filled: Some(DenseOperator::new(filled)), nonzeros });
         }
         let p_transposed = transpose(&p);
-        Ok(SparseOperator { p, p_transposed, uniform, filled: None })
+        Ok(SparseOperator { p, p_transposed, uniform, filled: None, nonzeros })
     }
 
     /// The stored entries.
@@ -126,7 +138,11 @@ impl Operator for SparseOperator {
     }
 
     fn nonzeros(&self) -> usize {
-        self.p.nonzeros()
+        self.nonzeros
+    }
+
+    fn share(&self) -> Option<&Share> {
+        self.p.share()
     }
 
     fn apply(&self, x: &Mat, out: &mut Mat) {
@@ -266,8 +282,8 @@ fn sparse_times_thin(a: &Csr, x: &Mat, out: &mut Mat) {
     if s == 0 {
         return;
     }
-    thin::for_each_chunk_mut(out.as_mut_slice(), BLOCK * s, 2 * a.nonzeros() * s, |block, rows| {
-        sparse_rows_times_thin(a, block * BLOCK, x, rows);
+    thin::for_each_chunk_among(a.share(), out.as_mut_slice(), s, 2 * a.nonzeros() * s, |first, rows| {
+        sparse_rows_times_thin(a, first, x, rows);
     });
 }
 

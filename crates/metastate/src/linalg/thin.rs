@@ -7,6 +7,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::team::Share;
 use super::{Mat, wide};
 
 /// Rows in a block of parallel work. A constant: changing it with the machine would change the last digits.
@@ -40,6 +41,32 @@ pub fn sum_blocks<T: Send>(rows: usize, work: usize, f: impl Fn(Range<usize>) ->
     Some(total)
 }
 
+/// The same with lists of `width` numbers, where the blocks may belong to several processes: each computes its own, and all are added in the order of the blocks.
+pub fn sum_blocks_among(
+    share: Option<&Share>,
+    rows: usize,
+    width: usize,
+    work: usize,
+    f: impl Fn(Range<usize>) -> Vec<f64> + Sync,
+) -> Vec<f64> {
+    let add = |total: &mut Vec<f64>, part: &[f64]| total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+    let Some(share) = share else {
+        return sum_blocks(rows, work, f, |a, b| add(a, &b)).unwrap_or_else(|| vec![0.0; width]);
+    };
+    let mut parts = vec![0.0; rows.div_ceil(BLOCK) * width];
+    let mine = share.mine();
+    let own = &mut parts[mine.start.div_ceil(BLOCK) * width..mine.end.div_ceil(BLOCK) * width];
+    for_each_chunk_mut(own, width, work * mine.len(), |b, part| {
+        let start = mine.start + b * BLOCK;
+        part.copy_from_slice(&f(start..(start + BLOCK).min(mine.end)));
+    });
+    share.gather_blocks(&mut parts, width);
+    let mut parts = parts.chunks_exact(width.max(1));
+    let mut total = parts.next().map_or_else(|| vec![0.0; width], <[f64]>::to_vec);
+    parts.for_each(|part| add(&mut total, part));
+    total
+}
+
 /// `sum_i f(i)`.
 pub fn sum_over_rows(rows: usize, work: usize, f: impl Fn(usize) -> f64 + Sync) -> f64 {
     sum_blocks(rows, work, |range| range.map(&f).sum::<f64>(), |a, b| *a += b).unwrap_or(0.0)
@@ -51,6 +78,39 @@ pub fn for_each_chunk_mut(data: &mut [f64], chunk: usize, work: usize, f: impl F
         data.chunks_mut(chunk).enumerate().for_each(|(number, chunk)| f(number, chunk));
     } else {
         data.par_chunks_mut(chunk).enumerate().for_each(|(number, chunk)| f(number, chunk));
+    }
+}
+
+/// Runs `f(first, rows)` for every block of rows of a matrix with `width` columns, in parallel; where the rows belong to several processes, each makes its own and sees those of the others afterwards.
+pub fn for_each_chunk_among(share: Option<&Share>, data: &mut [f64], width: usize, work: usize, f: impl Fn(usize, &mut [f64]) + Sync) {
+    match share {
+        None => for_each_chunk_mut(data, BLOCK * width, work, |block, rows| f(block * BLOCK, rows)),
+        Some(share) => {
+            let mine = share.mine();
+            let own = &mut data[mine.start * width..mine.end * width];
+            for_each_chunk_mut(own, BLOCK * width, work, |block, rows| f(mine.start + block * BLOCK, rows));
+            share.gather(data, width);
+        }
+    }
+}
+
+/// The same with `each` numbers beside every block of rows, which `f(first, rows, numbers)` fills.
+pub fn for_each_block_among(
+    share: Option<&Share>,
+    data: &mut [f64],
+    width: usize,
+    beside: &mut [f64],
+    each: usize,
+    f: impl Fn(usize, &mut [f64], &mut [f64]) + Sync,
+) {
+    let mine = share.map_or(0..data.len() / width, Share::mine);
+    let blocks = mine.start.div_ceil(BLOCK)..mine.end.div_ceil(BLOCK);
+    let rows = data[mine.start * width..mine.end * width].par_chunks_mut(BLOCK * width);
+    let numbers = beside[blocks.start * each..blocks.end * each].par_chunks_mut(each);
+    rows.zip(numbers).enumerate().for_each(|(block, (rows, numbers))| f(mine.start + block * BLOCK, rows, numbers));
+    if let Some(share) = share {
+        share.gather(data, width);
+        share.gather_blocks(beside, each);
     }
 }
 

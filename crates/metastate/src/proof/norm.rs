@@ -39,7 +39,7 @@ pub(super) fn clip_and_prove(
 ) -> Option<(Clipped, f64, Method)> {
     let found = if w.problem.p.low_rank().is_some() {
         low_rank(w)?
-    } else if w.problem.larger_side() <= effort.cholesky_states {
+    } else if w.problem.larger_side() <= effort.cholesky_states && w.problem.p.share().is_none() {
         dense(w, effort, enough, go_on)?
     } else {
         large(w, effort, go_on)?

@@ -160,7 +160,7 @@ pub(crate) fn singular_starts(w: &DualPoint, seed: u64) -> Mat {
 /// Right singular vectors of W for its largest singular values: exactly where there are few states, else by a few block power steps.
 fn leading_right_vectors(w: &DualPoint, seed: u64) -> Mat {
     let d = w.problem.cols();
-    if w.problem.larger_side() <= ALL_VECTORS {
+    if w.problem.larger_side() <= ALL_VECTORS && w.problem.p.share().is_none() {
         let dense = w.dense();
         let mut square = Mat::default();
         thin::transposed_product(&dense, &dense, &mut square);

@@ -272,7 +272,7 @@ impl<'a> Problem<'a> {
     /// F for a published result: where the fidelity is a small difference of large numbers, it is summed entry by entry.
     pub fn published_objective(&self, x: &Factors) -> Objective {
         let mut found = self.objective(x);
-        if found.fidelity < CANCELLED * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
+        if found.fidelity < CANCELLED * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL && self.p.share().is_none() {
             found.fidelity = self.fidelity_by_rows(x);
             found.value = found.fidelity + self.lambda * found.regularizer;
         }
@@ -282,7 +282,7 @@ impl<'a> Problem<'a> {
     /// F from `<Xi^2 Q, U> = <B, V>`, A and G; recomputed entry by entry when the difference would be all rounding.
     pub(crate) fn objective_from(&self, x: &Factors, cross: f64, a: &Mat, g: &Mat) -> Objective {
         let mut fidelity = self.fidelity_from(cross, a, g);
-        if fidelity < 1e-10 * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
+        if fidelity < 1e-10 * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL && self.p.share().is_none() {
             fidelity = self.fidelity_by_rows(x);
         }
         let regularizer = regularizer(&self.u_norms(&x.u), &self.v_norms(&x.v, g));

@@ -80,7 +80,7 @@ pub fn score(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing)
 pub fn score_at(model: Model, training: &Csr, held_out: &Csr, smoothings: &[Smoothing]) -> Result<Vec<Score>> {
     smoothings.iter().try_for_each(|smoothing| check(model, training, held_out, *smoothing))?;
     let marginal = marginal_law(training);
-    let total: f64 = held_out.values().iter().sum();
+    let total = held_out.sum();
     let marginal_norm2 = thin::dot(&marginal, &marginal);
     let gram = match model {
         Model::LowRank(x) | Model::Blend { factors: x, .. } => Some(thin::gram(&x.v)),
@@ -139,14 +139,13 @@ pub fn score_at(model: Model, training: &Csr, held_out: &Csr, smoothings: &[Smoo
             error += weight * (own - 2.0 * cross + own_norm2);
             norm += weight * own;
         }
-        (logs, error, norm)
+        logs.extend([error, norm]);
+        logs
     };
     let work = 2 * (held_out.nonzeros() / held_out.rows().max(1) + s) * s;
-    let add = |a: &mut (Vec<f64>, f64, f64), b: (Vec<f64>, f64, f64)| {
-        a.0.iter_mut().zip(b.0).for_each(|(x, y)| *x += y);
-        (a.1, a.2) = (a.1 + b.1, a.2 + b.2);
-    };
-    let (logs, error, norm) = thin::sum_blocks(held_out.rows(), work, part, add).unwrap_or_else(|| (vec![0.0; smoothings.len()], 0.0, 1.0));
+    let mut sums = thin::sum_blocks_among(held_out.share(), held_out.rows(), smoothings.len() + 2, work, part);
+    let (norm, error) = (sums.pop().unwrap_or(1.0), sums.pop().unwrap_or(0.0));
+    let logs = sums;
     let one = |log: f64| Score { log_likelihood: log / total, squared_error: error / norm, transitions: total };
     Ok(logs.into_iter().map(one).collect())
 }
@@ -195,7 +194,7 @@ fn check(model: Model, training: &Csr, held_out: &Csr, smoothing: Smoothing) -> 
             return Err(Error::SizeMismatch { what, expected, found });
         }
     }
-    if held_out.nonzeros() == 0 {
+    if held_out.all_nonzeros() == 0 {
         return Err(Error::Empty { what: "the held-out part" });
     }
     let wrong = |name, value: f64, allowed| Err(Error::Setting { name, value: value.to_string(), allowed });

@@ -200,8 +200,8 @@ fn update_u(problem: &Problem, x: &mut Factors, products: &Products) {
         let q = tilted.as_ref().unwrap_or(&products.q);
         let block_of_u = BlockOfU { g: &products.g, q, xi2: &problem.xi2, totals: &problem.frame.totals, ridge: &ridge, reach: &reach };
         let work = 2 * INNER_STEPS * s * s * problem.rows();
-        thin::for_each_chunk_mut(x.u.as_mut_slice(), thin::BLOCK * s, work, |block, rows| {
-            solve_rows(rows, block * thin::BLOCK, &block_of_u);
+        thin::for_each_chunk_among(problem.p.share(), x.u.as_mut_slice(), s, work, |first, rows| {
+            solve_rows(rows, first, &block_of_u);
         });
     }
 }

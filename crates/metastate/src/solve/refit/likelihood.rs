@@ -206,7 +206,7 @@ struct Pass<'a> {
     /// `a_k`, padded.
     mass: Vec<f64>,
     /// One log-likelihood and one prior term a block of U, ...
-    u_values: Vec<(f64, f64)>,
+    u_values: Vec<f64>,
     /// ... and one prior term a block of V.
     v_values: Vec<f64>,
     /// One row of column sums a block of V.
@@ -224,7 +224,7 @@ impl<'a> Pass<'a> {
             observed,
             prior,
             mass,
-            u_values: vec![(0.0, 0.0); u_blocks],
+            u_values: vec![0.0; 2 * u_blocks],
             v_values: vec![0.0; v_blocks],
             block_sums: vec![0.0; v_blocks * width],
             sums: vec![0.0; width],
@@ -259,7 +259,7 @@ impl<'a> Pass<'a> {
     /// One pass in place; L / n where it began.
     fn run(&mut self, x: &mut Point) -> f64 {
         self.update_u(x);
-        let (log_likelihood, prior_u) = self.u_values.iter().fold((0.0, 0.0), |(a, b), (l, p)| (a + l, b + p));
+        let (log_likelihood, prior_u) = self.u_values.chunks_exact(2).fold((0.0, 0.0), |(a, b), pair| (a + pair[0], b + pair[1]));
         self.update_v(x);
         let prior_v: f64 = self.v_values.iter().sum();
         (log_likelihood + self.prior * (prior_u + self.observed.rows() as f64 * prior_v)) / self.observed.total
@@ -268,15 +268,17 @@ impl<'a> Pass<'a> {
     fn update_u(&mut self, x: &mut Point) {
         let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.u.width);
         let v = &x.v;
-        let blocks = x.u.data.par_chunks_mut(BLOCK * width).zip(self.u_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, observed, mass, prior));
+        thin::for_each_block_among(observed.by_row.share(), &mut x.u.data, width, &mut self.u_values, 2, |first, rows, values| {
+            (values[0], values[1]) = update_rows_of_u(rows, first, v, observed, mass, prior);
+        });
     }
 
     fn update_v(&mut self, x: &mut Point) {
         let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.v.width);
         let u = &x.u;
-        let blocks = x.v.data.par_chunks_mut(BLOCK * width).zip(self.v_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_v(rows, block * BLOCK, u, observed, mass, prior));
+        thin::for_each_block_among(observed.by_column.share(), &mut x.v.data, width, &mut self.v_values, 1, |first, rows, value| {
+            value[0] = update_rows_of_v(rows, first, u, observed, mass, prior);
+        });
         sum_columns(&x.v, &mut self.block_sums, &mut self.sums);
         divide_columns(&mut x.v, &self.sums);
     }
@@ -284,8 +286,18 @@ impl<'a> Pass<'a> {
     /// `sum n ln p` and the prior's part of L.
     fn value(&self, x: &Point) -> (f64, f64) {
         let part = |rows| value_of_rows(rows, x, self.observed, &self.mass, self.prior);
-        thin::sum_blocks(self.observed.rows().max(self.observed.cols()), 64 * x.u.width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1))
-            .unwrap_or((0.0, 0.0))
+        let (rows, cols, work) = (self.observed.rows(), self.observed.cols(), 64 * x.u.width);
+        let Some(share) = self.observed.by_row.share() else {
+            return thin::sum_blocks(rows.max(cols), work, part, |a, b| *a = (a.0 + b.0, a.1 + b.1)).unwrap_or((0.0, 0.0));
+        };
+        let listed = |rows| {
+            let (log, prior) = part(rows);
+            vec![log, prior]
+        };
+        let sums = thin::sum_blocks_among(Some(share), rows, 2, work, listed);
+        // Columns beyond the last row have a prior and no entries.
+        let (log, prior) = if cols > rows { part(rows..cols) } else { (0.0, 0.0) };
+        (sums[0] + log, sums[1] + prior)
     }
 
     /// `x0 - 2 alpha r + alpha^2 w` with `r = x1 - x0`, `w = (x2 - x1) - r`, `alpha = -|r| / |w|`, made feasible, into `x1`. False when

@@ -18,7 +18,7 @@ pub struct Observed {
 impl Observed {
     /// From counts of any positive weight.
     pub fn new(counts: Csr) -> Result<Self> {
-        let total: f64 = counts.values().iter().sum();
+        let total = counts.sum();
         if !(total > 0.0 && total.is_finite()) {
             return Err(Error::Empty { what: "the list of transitions" });
         }

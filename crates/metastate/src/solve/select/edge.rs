@@ -122,25 +122,23 @@ impl Scaled {
 fn on_other_half(counts: &Csr, left: &Mat, right: &Mat) -> Vec<f64> {
     let k = left.cols().min(right.cols());
     let part = |rows: std::ops::Range<usize>| {
-        let (mut sums, mut squares) = (vec![0.0; k], vec![0.0; k]);
+        let mut both = vec![0.0; 2 * k];
+        let (sums, squares) = both.split_at_mut(k);
         for i in rows {
             let (columns, values) = counts.row(i);
             let u = left.row(i);
             for (&j, &n) in columns.iter().zip(values) {
-                for (((sum, square), u), v) in sums.iter_mut().zip(&mut squares).zip(u).zip(right.row(j as usize)) {
+                for (((sum, square), u), v) in sums.iter_mut().zip(&mut *squares).zip(u).zip(right.row(j as usize)) {
                     let t = u * v;
                     *sum += n * t;
                     *square += n * t * t;
                 }
             }
         }
-        (sums, squares)
-    };
-    let add = |a: &mut (Vec<f64>, Vec<f64>), b: (Vec<f64>, Vec<f64>)| {
-        a.0.iter_mut().zip(b.0).for_each(|(a, b)| *a += b);
-        a.1.iter_mut().zip(b.1).for_each(|(a, b)| *a += b);
+        both
     };
     let work = 4 * k * (counts.nonzeros() / counts.rows().max(1) + 1);
-    let Some((sums, squares)) = thin::sum_blocks(counts.rows(), work, part, add) else { return Vec::new() };
-    sums.iter().zip(&squares).map(|(sum, square)| if *square > 0.0 { sum / square.sqrt() } else { 0.0 }).collect()
+    let both = thin::sum_blocks_among(counts.share(), counts.rows(), 2 * k, work, part);
+    let (sums, squares) = both.split_at(k);
+    sums.iter().zip(squares).map(|(sum, square)| if *square > 0.0 { sum / square.sqrt() } else { 0.0 }).collect()
 }

@@ -125,7 +125,8 @@ impl Fits<'_> {
     }
 
     fn keeps_folds(&self) -> bool {
-        self.folds.whole().nonzeros() <= KEPT_PAIRS
+        // Several processes go through the folds in one order.
+        self.folds.whole().share().is_none() && self.folds.whole().nonzeros() <= KEPT_PAIRS
     }
 
     fn prepared(&self, f: usize) -> Result<Arc<Prepared>> {
