@@ -13,6 +13,7 @@ use std::io::{BufReader, Read, Write};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
             world.abort(code)
         }
         Err(e) => {
-            eprintln!("error: process {} of {} could not be started, or its messages not be carried: {e}", world.rank() + 1, world.size());
+            eprintln!("error: process {} of {} is gone, so all of them end: {e}; a checkpoint that was written is kept, and --resume goes on from it", world.rank() + 1, world.size());
             world.abort(1)
         }
     }
@@ -65,7 +66,11 @@ fn carry(world: &SimpleCommunicator) -> Done<i32> {
             other => return Err(format!("a message of unknown kind {other}").into()),
         }
     }
-    Ok(child.wait()?.code().unwrap_or(1))
+    let ended = child.wait()?;
+    if let Some(signal) = ended.signal() {
+        return Err(format!("it was killed (signal {signal})").into());
+    }
+    Ok(ended.code().unwrap_or(1))
 }
 
 /// The program `metastate` that started this one, or the one beside it.

@@ -106,7 +106,10 @@ pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]
         lone_states: labels.iter().zip(&lone).filter(|(_, l)| **l).map(|(name, _)| name.clone()).collect(),
         ledger: ledger.collect(),
         inputs: inputs.to_vec(),
-        shard: settings.part.zip(counted.sum_of_parts).map(|(part, total)| PartRecord::new(part, settings, inputs, total)),
+        shard: settings
+            .part
+            .zip(counted.sum_of_parts)
+            .map(|(part, total)| PartRecord::new(part, settings, inputs, counts.csr().nonzeros(), total)),
     };
     let json = serde_json::to_string(&footer).map_err(|e| failed(e.to_string()))?;
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
@@ -191,7 +194,10 @@ pub(crate) fn read(sources: &[Source], settings: &InputSettings, progress: &mut 
         Some(reader) => Some(own_shards(sources, &footers, parts, reader)?),
     };
     let (sources, footers) = own.as_ref().map_or((sources, &footers[..]), |(sources, footers)| (&sources[..], &footers[..]));
-    let mut pairs = trips::read(sources, settings, names, progress)?;
+    // A table without rows would be refused as damaged; a shard may be one.
+    let full = sources.iter().zip(footers).filter(|(_, f)| !f.shard.as_ref().is_some_and(PartRecord::is_empty));
+    let full: Vec<Source> = full.map(|(source, _)| source.clone()).collect();
+    let mut pairs = trips::read(if full.is_empty() { sources } else { &full }, settings, names, progress)?;
     let known: std::collections::HashSet<Label> = pairs.labels.iter().cloned().collect();
     let mut lone: Vec<Label> = footers.iter().flat_map(|f| f.lone_states.iter().map(|s| Label::from(s.as_str()))).collect();
     lone.sort();

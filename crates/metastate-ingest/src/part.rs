@@ -138,17 +138,19 @@ pub(crate) struct PartRecord {
     /// Of the bytes that were counted, and of the options that they were counted with: the same for all parts of one count.
     inputs: String,
     options: String,
+    /// Pairs in this file: where states are few, a part may have none.
+    pairs: usize,
     /// The sum over all parts.
     total: f64,
 }
 
 impl PartRecord {
-    pub fn new(part: ShardOf, settings: &InputSettings, inputs: &[InputRecord], total: f64) -> Self {
+    pub fn new(part: ShardOf, settings: &InputSettings, inputs: &[InputRecord], pairs: usize, total: f64) -> Self {
         // Limits and which part it is change no count.
         let options = InputSettings { part: None, reader: None, memory_limit: None, keep_frames: false, ..settings.clone() };
         let bytes: Vec<(u64, &str)> = inputs.iter().map(|r| (r.bytes, r.sha256.as_str())).collect();
         let (options, inputs) = (hash_of(format!("{options:?}").as_bytes()), hash_of(format!("{bytes:?}").as_bytes()));
-        PartRecord { number: part.number, of: part.of, inputs, options, total }
+        PartRecord { number: part.number, of: part.of, inputs, options, pairs, total }
     }
 }
 
@@ -156,6 +158,11 @@ impl PartRecord {
     /// The sum over all parts.
     pub fn total(&self) -> f64 {
         self.total
+    }
+
+    /// Whether this file has no pair.
+    pub fn is_empty(&self) -> bool {
+        self.pairs == 0
     }
 }
 

@@ -156,7 +156,9 @@ fn what_is_no_whole_is_refused() {
     };
     refused(&[&files[0], &files[2]], "shard 2 of 3 is missing");
     refused(&[&files[1]], "shards 1, 3 of 3 are missing");
-    refused(&[&files[0], &files[1], &files[1], &files[2]], "shard 2 of 3 is given twice");
+    let copy = place.path().join("copy.parquet").display().to_string();
+    std::fs::copy(&files[1], &copy).unwrap();
+    refused(&[&files[0], &files[1], &copy, &files[2]], "shard 2 of 3 is given twice");
     refused(&[&files[0], &foreign[1], &files[2]], "with other options than");
     refused(&[&files[0], &other_data[1], &files[2]], "from other data than");
     refused(&[&files[0], &files[1], &fourths[2]], "this is one of 4 shards");

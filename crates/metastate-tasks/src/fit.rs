@@ -52,11 +52,12 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     let loaded = data::load(&job.input, &job.fit, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
     let solved = fit_dataset(job, loaded, start, reporter, stopper)?;
+    reporter.spin("page");
+    // All processes look at their rows for it; one of them writes.
+    let extras = solved.extras()?;
     if !team::leads() {
         return Ok(solved.summary);
     }
-    reporter.spin("page");
-    let extras = solved.extras()?;
     reporter.spin("writing");
     // Under the lock: a signal now waits until the folder stands.
     let mut state = stopper.lock();
@@ -154,7 +155,8 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
     if loaded.parts().is_some() {
         check_total(&job.fit, chain)?;
     }
-    memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())?;
+    let held = chain.nonzeros() / team::here().map_or(1, |team| team.size());
+    memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), held, loaded.parts().is_some())?;
     reporter.say(&loaded.read_as);
     let states = match chain.goes_on() {
         true => format!("{} states", chain.states()),

@@ -110,5 +110,5 @@ pub fn divide(counted: CountedStates) -> Result<CountedStates> {
     if !((counts.transitions() - told).abs() <= 1e-9 * told) {
         return Err(foreign("the shards together do not hold as many transitions as each of them says"));
     }
-    Ok(CountedStates { counts, coordinates, cell, rows, kept, hints, frames: None, sum_of_parts: None })
+    Ok(CountedStates { counts, coordinates, cell, rows, kept, hints, frames: None, second: None, sum_of_parts: None })
 }

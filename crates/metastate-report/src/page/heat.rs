@@ -39,9 +39,12 @@ impl Heat {
         let (mut from, mut to) = (vec![0.0; bins * s], vec![0.0; bins * s]);
         let mut even = vec![0.0; bins];
         bin.iter().for_each(|&b| even[b] += 1.0 / d as f64);
+        // Each of several processes knows some of the rows.
+        let known = |i: usize| p.share().is_none_or(|share| share.mine().contains(&i));
         for i in 0..d {
             let out = &mut counted[bin[i] * bins..(bin[i] + 1) * bins];
             match p.row(i) {
+                _ if !known(i) => {}
                 // Few states were never left, and each of them would touch all others.
                 Row::Uniform => out.iter_mut().zip(&even).for_each(|(o, e)| *o += xi[i] * e),
                 row => row.for_each(d, |j, x| out[bin[j]] += xi[i] * x),
@@ -50,6 +53,9 @@ impl Heat {
                 from[bin[i] * s + j] += xi[i] * factors.u[(i, j)];
                 to[bin[i] * s + j] += factors.v[(i, j)];
             }
+        }
+        if let Some(share) = p.share() {
+            share.add_up(&mut counted);
         }
         let inner = |a: usize, b: usize| (0..s).map(|j| from[a * s + j] * to[b * s + j]).sum::<f64>() as f32;
         let model = (0..bins * bins).map(|at| inner(at / bins, at % bins)).collect();
