@@ -20,11 +20,7 @@ pub(crate) fn line(sources: &[Source], as_: As, data: &Data, settings: &InputSet
         (As::Matrix, _) => "a transition matrix: each row sums to one".to_owned(),
         _ => "a matrix of counts: the entry in row i and column j says how often i was followed by j".to_owned(),
     };
-    let layout = if table && !text {
-        format!(" ({})", Tables::layout_of(&sources[0], settings.unpack_limit(sources[0].bytes), &settings.text)?)
-    } else {
-        String::new()
-    };
+    let layout = if table && !text { format!(" ({})", Tables::layout_of(&sources[0], &settings.text)?) } else { String::new() };
     let second = settings.second.as_ref().map(second).unwrap_or_default();
     let guessed = if settings.as_.is_none() && !guess::says_kind(settings) { "; the file shows it, --as says otherwise" } else { "" };
     Ok(format!("read as {what}{second}{layout}{guessed}"))
