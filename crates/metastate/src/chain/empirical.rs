@@ -1,5 +1,7 @@
 //! P from counts, (2.2) of the paper: the one place, with the one convention for states that were never left.
 
+use std::ops::RangeInclusive;
+
 use crate::error::Result;
 use crate::linalg::{Csr, SparseOperator};
 
@@ -14,12 +16,26 @@ pub(crate) fn divide_rows(csr: &mut Csr, sums: &[f64]) {
 
 /// `p_ij = n_ij / n_i`. The row of a state that was never left (`n_i = 0`) is uniform, `1/d`, and is not stored.
 pub(crate) fn transition_matrix(counts: &Csr) -> Result<SparseOperator> {
-    SparseOperator::of_counts(counts, &counts.row_sums(), Csr::transposed)
+    from_departures(counts, &counts.row_sums(), Csr::transposed)
 }
 
 /// The same where the counts are there by columns, too: P costs nothing beside them.
 pub(crate) fn transition_matrix_both_ways(by_row: &Csr, by_column: &Csr) -> Result<SparseOperator> {
-    SparseOperator::of_counts(by_row, &by_row.row_sums(), |_| by_column.clone())
+    from_departures(by_row, &by_row.row_sums(), |_| by_column.clone())
+}
+
+/// Row sums whose inverses, and whose products with numbers about one, stay far from the ends of what a number can be.
+const ORDINARY: RangeInclusive<f64> = 1e-100..=1e100;
+
+fn from_departures(counts: &Csr, departures: &[f64], transpose: impl FnOnce(&Csr) -> Csr) -> Result<SparseOperator> {
+    if departures.iter().all(|n| *n == 0.0 || ORDINARY.contains(n)) {
+        return SparseOperator::of_counts(counts, departures, transpose);
+    }
+    // Else P has values of its own: the counts themselves are no numbers to calculate with.
+    let never_left = (0..departures.len() as u32).filter(|&i| departures[i as usize] == 0.0).collect();
+    let mut p = counts.clone();
+    divide_rows(&mut p, departures);
+    SparseOperator::new(p, never_left)
 }
 
 #[cfg(test)]
