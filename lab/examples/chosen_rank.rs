@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use metastate::Folds;
 use metastate::simulate::planted;
-use metastate::solve::select::{SelectSettings, select};
+use metastate::workspace::select::{SelectSettings, select};
 
 fn main() -> metastate::Result<()> {
     let arguments: Vec<f64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();

@@ -6,14 +6,14 @@
 
 use std::time::Instant;
 
+use metastate::LowRankOperator;
 use metastate::aggregate::latent::timescale_intervals;
-use metastate::linalg::LowRankOperator;
-use metastate::linalg::assignment::cheapest_assignment;
 use metastate::simulate::{Planted, planted, soft_city};
 use metastate::solve::Factors;
-use metastate::solve::bootstrap::{BootstrapSettings, LatentDraws, Resample, bootstrap};
-use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
-use metastate::solve::select::{SelectSettings, select_prior};
+use metastate::workspace::assignment::cheapest_assignment;
+use metastate::workspace::bootstrap::{BootstrapSettings, LatentDraws, Resample, bootstrap};
+use metastate::workspace::refit::{LikelihoodSettings, SpectralFits};
+use metastate::workspace::select::{SelectSettings, select_prior};
 use metastate::{Csr, Folds, Mat};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
@@ -244,6 +244,6 @@ fn groups(d: usize, r: usize, name: &str, rng: &mut Xoshiro256PlusPlus) -> metas
         }
     }
     let operator = LowRankOperator::new(u.clone(), v.clone())?;
-    let xi = metastate::chain::stationary_law(&operator, &metastate::chain::StationaryOptions::default()).xi;
+    let xi = metastate::workspace::stationary_law(&operator, &metastate::workspace::StationaryOptions::default()).xi;
     Ok(Planted { u, v, xi })
 }

@@ -9,7 +9,8 @@
 use std::time::Instant;
 
 use metastate::simulate::planted;
-use metastate::solve::{Control, LocalStop, Observer, Phase, Problem, Progress, Settings, errors, solve};
+use metastate::solve::{Control, LocalStop, Observer, Phase, Problem, Progress, Settings, solve};
+use metastate::workspace::errors;
 
 struct Clock {
     start: Instant,

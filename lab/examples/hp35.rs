@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use metastate::aggregate::Overlap;
 use metastate::aggregate::rivals::{self, Rival, RivalSettings, Training};
-use metastate::counts::folds::count_blocks;
-use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
-use metastate::solve::score::{Model, Smoothing, score};
-use metastate::solve::select::{SelectSettings, select, select_prior};
-use metastate::solve::{Factors, Problem, Settings, Silent, StopRule, lambda_max, solve, start};
+use metastate::solve::{Factors, Problem, Settings, Silent, StopRule, lambda_max, solve};
+use metastate::workspace::folds::count_blocks;
+use metastate::workspace::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
+use metastate::workspace::score::{Model, Smoothing, score};
+use metastate::workspace::select::{SelectSettings, select, select_prior};
+use metastate::workspace::start;
 use metastate::{Chain, CountMode, Counts, Estimate, Folds, Mat, StateIndex, WeightPower};
 
 fn numbers(path: &str) -> std::io::Result<Vec<i64>> {

@@ -3,9 +3,9 @@
 //! `cargo run -p metastate-lab --example kernels -- product|sweep|pass|fit`
 
 use metastate::simulate::planted_groups;
-use metastate::solve::local::{Fast, LocalSolver};
-use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood};
 use metastate::solve::{Factors, Problem};
+use metastate::workspace::local::{Fast, LocalSolver};
+use metastate::workspace::refit::{LikelihoodSettings, Observed, likelihood};
 use metastate::{Chain, Data, Estimate, FitOptions, Mat, Silent, fit};
 
 const STATES: usize = 3000;

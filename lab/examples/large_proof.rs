@@ -5,9 +5,9 @@
 //! Times are seconds of processor, all threads together.
 
 use metastate::simulate::planted_groups;
-use metastate::solve::refit::SpectralFits;
 use metastate::solve::{Control, Observer, Phase, Problem, Progress, Settings, Start, lambda_max, lambda_of_rank, solve};
 use metastate::verify::recompute;
+use metastate::workspace::refit::SpectralFits;
 use metastate::{Chain, Estimate};
 
 /// Processor seconds when the proof began.

@@ -7,9 +7,9 @@
 use metastate::Folds;
 use metastate::simulate::planted;
 use metastate::solve::Factors;
-use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
-use metastate::solve::score::{Model, Smoothing, score};
-use metastate::solve::select::{SelectSettings, select};
+use metastate::workspace::refit::{LikelihoodSettings, SpectralFits};
+use metastate::workspace::score::{Model, Smoothing, score};
+use metastate::workspace::select::{SelectSettings, select};
 
 const FOLDS: usize = 5;
 const FRESH: u64 = 400_000;

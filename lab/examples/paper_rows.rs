@@ -3,10 +3,10 @@
 //!
 //! `cargo run --release -p metastate-lab --example paper_rows` (six minutes).
 
-use metastate::linalg::{small, thin};
 use metastate::simulate::{Planted, planted};
-use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
 use metastate::solve::{Control, Effort, Observer, Phase, Problem, Progress, Settings, Silent, Start, StopRule, solve};
+use metastate::workspace::errors::{relative_recovery_error, relative_sampling_error};
+use metastate::workspace::{small, thin};
 use metastate::{Chain, Estimate, Mat, Result, WeightsBy};
 use rayon::prelude::*;
 

@@ -8,8 +8,8 @@ use std::io::BufReader;
 use std::time::Instant;
 
 use metastate::aggregate::{KMeans, WeightedChain, kmeans};
-use metastate::linalg::singular::{TruncatedSvd, truncated_svd};
-use metastate::linalg::{Csr, Mat, SparseOperator};
+use metastate::workspace::singular::{TruncatedSvd, truncated_svd};
+use metastate::{Csr, Mat, SparseOperator};
 
 fn array<T: npyz::Deserialize>(path: &str) -> (Vec<u64>, Vec<T>) {
     let npy = npyz::NpyFile::new(BufReader::new(File::open(path).unwrap())).unwrap();

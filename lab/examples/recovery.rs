@@ -6,9 +6,9 @@
 use std::time::Instant;
 
 use metastate::simulate::planted;
-use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
-use metastate::solve::refit::least_squares;
 use metastate::solve::{Problem, Settings, Silent, StopRule, solve};
+use metastate::workspace::errors::{relative_recovery_error, relative_sampling_error};
+use metastate::workspace::refit::least_squares;
 use metastate::{Data, Estimate, FitOptions, WeightsBy, fit};
 
 /// d, r, n/d^2, lambda* and the rank there, as the paper prints them.

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use metastate::simulate::planted_groups;
-use metastate::solve::refit::{LikelihoodSettings, SpectralFits, likelihood_watched};
+use metastate::workspace::refit::{LikelihoodSettings, SpectralFits, likelihood_watched};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

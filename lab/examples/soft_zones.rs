@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use metastate::aggregate::Overlap;
 use metastate::simulate::soft_city;
-use metastate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
-use metastate::solve::relaxation::Relaxation;
-use metastate::solve::score::{Model, Smoothing, score};
-use metastate::solve::select::{SelectSettings, select};
-use metastate::solve::{Factors, Problem, start};
+use metastate::solve::{Factors, Problem};
+use metastate::workspace::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood};
+use metastate::workspace::relaxation::Relaxation;
+use metastate::workspace::score::{Model, Smoothing, score};
+use metastate::workspace::select::{SelectSettings, select};
+use metastate::workspace::start;
 use metastate::{Chain, Csr, Estimate, Folds, Mat, WeightPower};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

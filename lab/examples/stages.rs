@@ -8,14 +8,14 @@
 
 use std::time::Instant;
 
+use metastate::LowRankOperator;
 use metastate::aggregate::Overlap;
 use metastate::fit::{FitObserver, Stage};
-use metastate::linalg::LowRankOperator;
 use metastate::simulate::{planted, planted_groups, soft_city};
-use metastate::solve::path::LambdaPoint;
-use metastate::solve::score::{Model, Smoothing, score};
-use metastate::solve::select::Attempt;
 use metastate::solve::{Factors, Observer};
+use metastate::workspace::path::LambdaPoint;
+use metastate::workspace::score::{Model, Smoothing, score};
+use metastate::workspace::select::Attempt;
 use metastate::{Csr, Data, Estimate, FitOptions, fit};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,10 +1,10 @@
 //! Section 6.1: exact matrices.
 
 use metastate::aggregate::WeightedChain;
-use metastate::linalg::singular::{TruncatedSvd, truncated_svd};
 use metastate::simulate::planted;
-use metastate::solve::errors::relative_recovery_error;
 use metastate::solve::{LocalStop, Problem, Settings, Solver, StopRule};
+use metastate::workspace::errors::relative_recovery_error;
+use metastate::workspace::singular::{TruncatedSvd, truncated_svd};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;

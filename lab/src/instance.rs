@@ -1,10 +1,10 @@
 //! A planted chain and one trajectory of it, with the errors against the truth.
 
 use metastate::aggregate::WeightedChain;
-use metastate::linalg::singular::{TruncatedSvd, truncated_svd};
 use metastate::simulate::planted;
 use metastate::solve::Factors;
-use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
+use metastate::workspace::errors::{relative_recovery_error, relative_sampling_error};
+use metastate::workspace::singular::{TruncatedSvd, truncated_svd};
 use metastate::{Chain, Counts, Data, Estimate, WeightsBy};
 
 use crate::Result;

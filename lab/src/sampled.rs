@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use metastate::fit::{FitObserver, Stage};
 use metastate::proof::{Candidate, prove};
-use metastate::solve::errors::relative_duality_gap;
-use metastate::solve::grow::{AscentSearch, ascend};
-use metastate::solve::refit::least_squares;
-use metastate::solve::relaxation::{self, Relaxation};
 use metastate::solve::{Control, Effort, Factors, Observer, Phase, Problem, Progress, Settings, Solution, Start, Status, StopRule, solve};
+use metastate::workspace::errors::relative_duality_gap;
+use metastate::workspace::grow::{AscentSearch, ascend};
+use metastate::workspace::refit::least_squares;
+use metastate::workspace::relaxation::{self, Relaxation};
 use metastate::{FitOptions, Mat, fit};
 use serde::{Deserialize, Serialize};
 

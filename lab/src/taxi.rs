@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use metastate::aggregate::rivals::svd_partition;
 use metastate::aggregate::{KMeans, Neighbours, REPLICATES, kmeans};
 use metastate::fit::{FOLDS, Parts};
-use metastate::solve::refit::{LikelihoodSettings, Observed, Starts, likelihood_best_start};
-use metastate::solve::select::{SelectSettings, select_prior};
 use metastate::solve::{BbFormula, Problem, Settings, Solver, Start, StopRule, lambda_max, solve};
+use metastate::workspace::refit::{LikelihoodSettings, Observed, Starts, likelihood_best_start};
+use metastate::workspace::select::{SelectSettings, select_prior};
 use metastate::{Chain, Data, Estimate, FitOptions, Folds, fit};
 use metastate_ingest::{BoundingBox, Data as Ingest, InputSettings, Silent, read};
 use serde::{Deserialize, Serialize};
@@ -193,8 +193,8 @@ pub fn default(trips: &Trips, seed: u64) -> Result<TaxiDefault> {
 
 #[cfg(test)]
 mod tests {
+    use metastate::LowRankOperator;
     use metastate::Mat;
-    use metastate::linalg::LowRankOperator;
     use metastate::simulate::planted;
     use metastate::solve::lambda_max;
 

@@ -1,13 +1,11 @@
 //! Where the paper's text leaves a choice, or cannot be followed to the letter: what each choice changes, on one small chain.
 
-use metastate::linalg::{simplex, thin};
-use metastate::solve::errors::relative_duality_gap;
-use metastate::solve::grow::{AscentSearch, ascend, probe};
-use metastate::solve::kkt::{Products, SUPPORT};
-use metastate::solve::local::{BbFormula, Fast, LocalSolver, Palm, StepRule};
-use metastate::solve::{
-    Effort, Factors, LocalStop, Problem, Redundancy, Removal, Settings, Silent, Solution, StopRule, rank_one, relaxation, solve, start,
-};
+use metastate::solve::{Effort, Factors, LocalStop, Problem, Redundancy, Removal, Settings, Silent, Solution, StopRule, rank_one, solve};
+use metastate::workspace::errors::relative_duality_gap;
+use metastate::workspace::grow::{AscentSearch, ascend, probe};
+use metastate::workspace::kkt::{Products, SUPPORT};
+use metastate::workspace::local::{BbFormula, Fast, LocalSolver, Palm, StepRule};
+use metastate::workspace::{relaxation, simplex, start, thin};
 use metastate::{Chain, Estimate, WeightPower, WeightsBy};
 use serde::{Deserialize, Serialize};
 
@@ -276,7 +274,7 @@ fn early(bench: &Bench) -> Result<TrapResult> {
     let mut table = TrapResult::new(&["solution", "100 random directions", "5,000", "50,000", "projected ascent"]);
     let mut row = |name: &str, x: &Factors| {
         let products = Products::at(&problem, x);
-        let mu = metastate::solve::kkt::multiplier_and_errors(&problem, x, &products).0;
+        let mu = metastate::workspace::kkt::multiplier_and_errors(&problem, x, &products).0;
         let mut fields = vec![name.to_owned()];
         fields.extend([100, 5000, 50_000].map(|n| format!("{:.4}", probe(&problem, x, &mu, n, 1).value)));
         fields.push(format!(

@@ -55,7 +55,7 @@ pub struct CountedStates {
     pub kept: u64,
     /// Things worth telling the user.
     pub hints: Vec<String>,
-    /// The frames of trajectories by state number, [`NO_STATE`](metastate::counts::folds::NO_STATE) between pieces, when they were asked for.
+    /// The frames of trajectories by state number, [`NO_STATE`](metastate::workspace::folds::NO_STATE) between pieces, when they were asked for.
     pub frames: Option<Vec<u32>>,
     /// The same counts with the second label told apart, where one was asked for.
     pub second: Option<SecondCounts>,

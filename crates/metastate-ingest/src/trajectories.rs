@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read};
 
-use metastate::counts::folds::NO_STATE;
+use metastate::workspace::folds::NO_STATE;
 use metastate::{Label, LedgerUnit};
 
 use crate::assemble::{CountedStates, Ends, Pairs};

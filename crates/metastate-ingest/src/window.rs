@@ -1,6 +1,6 @@
 //! Transitions of a trajectory as its frames come by: only `lag` frames are remembered, however long it is.
 
-use metastate::counts::folds::NO_STATE;
+use metastate::workspace::folds::NO_STATE;
 use metastate::{CountMode, Ledger, LedgerUnit};
 
 use crate::counter::{LocalCounter, PairBatch, PairCounter};

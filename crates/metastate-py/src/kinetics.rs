@@ -1,12 +1,12 @@
 //! Times, fluxes and fates for Python: the library's functions on small arrays, and on the data of a fit that is still in memory.
 
 use metastate::aggregate::latent::{aligned, wilson};
-use metastate::counts::folds::{NO_STATE, count_blocks};
 use metastate::fit::CONFIDENCE;
 use metastate::kinetics::{
     Flux, LagPoint, LaggedCounts, Microstates, Scale, advice, committor_of_chain, fates_of_chain, interval, mean_first_passage, modes_of,
     stationary_of_chain,
 };
+use metastate::workspace::folds::{NO_STATE, count_blocks};
 use metastate::{CountMode, Label, Mat, StateIndex};
 use metastate_ingest::Data;
 use metastate_report::SavedKinetics;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use metastate::aggregate::{AssignBy, Assigner};
 use metastate::solve::Factors;
-use metastate::solve::score::{Model, Smoothing, score as score_of};
+use metastate::workspace::score::{Model, Smoothing, score as score_of};
 use metastate::{Csr, Label, Mat, StateIndex};
 use metastate_ingest::Data;
 use metastate_tasks::args::DiffArgs;

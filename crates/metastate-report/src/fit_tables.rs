@@ -1,11 +1,11 @@
 //! The tables of what was chosen and of how sure it is: `path.csv`, `ranks.csv`, `uncertainty.csv`.
 
 use metastate::Label;
-use metastate::linalg::largest_entry;
 use metastate::solve::Factors;
-use metastate::solve::bootstrap::Uncertainty;
-use metastate::solve::path::LambdaPoint;
-use metastate::solve::select::{Choice, HeldOut};
+use metastate::workspace::bootstrap::Uncertainty;
+use metastate::workspace::largest_entry;
+use metastate::workspace::path::LambdaPoint;
+use metastate::workspace::select::{Choice, HeldOut};
 
 use crate::tables::{csv_field, number};
 

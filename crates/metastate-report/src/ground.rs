@@ -2,9 +2,9 @@
 //! rule that was asked for (`--outline`).
 
 use metastate::Label;
-use metastate::aggregate::polygons::{Corner, Polygon, dissolve, outline};
-use metastate::aggregate::territory::{UNIT, hull, snapped, voronoi};
 use metastate::aggregate::{Partition, cell_of};
+use metastate::workspace::polygons::{Corner, Polygon, dissolve, outline};
+use metastate::workspace::territory::{UNIT, hull, snapped, voronoi};
 use serde::{Deserialize, Serialize};
 
 type Place = (f64, f64);

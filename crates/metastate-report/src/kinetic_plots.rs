@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use metastate::Mat;
 use metastate::kinetics::{Flux, stationary_of_chain};
-use metastate::linalg::Mat;
 
 use crate::chart::Scale;
 use crate::colours::colour;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metastate::linalg::Mat;
+use metastate::Mat;
 
 use crate::error::{Result, damaged};
 use crate::inside;

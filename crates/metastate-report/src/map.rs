@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use metastate::aggregate::polygons::Polygon;
+use metastate::workspace::polygons::Polygon;
 
 use crate::ground::Shapes;
 use crate::sheet::escaped;
@@ -371,7 +371,7 @@ fn legend(out: &mut String, look: &MapLook, zones: usize, top: f64) {
 
 #[cfg(test)]
 mod tests {
-    use metastate::aggregate::polygons::outline;
+    use metastate::workspace::polygons::outline;
 
     use super::*;
 

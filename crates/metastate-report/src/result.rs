@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
+use metastate::Mat;
 use metastate::aggregate::{Partition, ZoneFlows};
-use metastate::linalg::{Mat, largest_entry, thin};
 use metastate::proof::Witness;
 use metastate::solve::Factors;
+use metastate::workspace::{largest_entry, thin};
 use metastate::{Label, Slices};
 
 use crate::error::{Result, damaged};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, StringArray};
+use metastate::Mat;
 use metastate::aggregate::SliceFlows;
-use metastate::linalg::Mat;
 use metastate::{Label, Slices, StateIndex};
 
 use crate::error::{Result, damaged};

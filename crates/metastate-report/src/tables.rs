@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::io;
 
 use metastate::aggregate::latent::LatentChain;
-use metastate::linalg::largest_entry;
 use metastate::solve::Factors;
+use metastate::workspace::largest_entry;
 use metastate::{Label, Mat};
 
 use crate::disk::Target;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, Float64Array, StringArray, UInt32Array, UInt64Array};
 use metastate::Label;
-use metastate::aggregate::polygons::{Corner, Polygon};
-use metastate::aggregate::territory::UNIT;
+use metastate::Mat;
 use metastate::aggregate::{Partition, ZoneFlows};
-use metastate::linalg::{Mat, largest_entry};
+use metastate::workspace::largest_entry;
+use metastate::workspace::polygons::{Corner, Polygon};
+use metastate::workspace::territory::UNIT;
 use parquet::file::metadata::KeyValue;
 use serde_json::{Value, json};
 
@@ -402,7 +403,7 @@ mod tests {
 
     #[test]
     fn well_known_binary_by_hand() {
-        let square = metastate::aggregate::polygons::outline([(0, 0)]);
+        let square = metastate::workspace::polygons::outline([(0, 0)]);
         let bytes = well_known_binary(&square, 0.5);
         assert_eq!(bytes.len(), 9 + 9 + 4 + 5 * 16);
         assert_eq!(&bytes[..9], [1, 6, 0, 0, 0, 1, 0, 0, 0]);

@@ -219,7 +219,7 @@ fn table(rows: &[Row], rank: usize) -> String {
     });
     out.push('\n');
     for r in rows {
-        let best = metastate::linalg::largest_entry(&r.membership);
+        let best = metastate::workspace::largest_entry(&r.membership);
         let _ = write!(out, "{},{},{},{},{}", csv_field(&r.label), r.known, number(r.departures), number(r.unknown_share), best + 1);
         r.membership.iter().for_each(|x| {
             let _ = write!(out, ",{}", number(*x));

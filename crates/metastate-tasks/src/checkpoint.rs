@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metastate::Mat;
-use metastate::solve::relaxation::Relaxation;
 use metastate::solve::{Factors, Snapshot, Steering};
+use metastate::workspace::relaxation::Relaxation;
 use metastate_report::npz::{Array, npz_bytes, read_npz};
 use metastate_report::{folder, hash, inside};
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use metastate::Mat;
 use metastate::aggregate::Partition;
 use metastate::fit::{Refit, Unfinished};
-use metastate::linalg::Mat;
 use metastate::{Label, Model, fit_from};
 use metastate_ingest::Ingested;
 use metastate_report::page::{ControlStory, Extras};

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use metastate::fit::Unfinished;
-use metastate::solve::path::{LambdaPoint, PointScore};
-use metastate::solve::score::Score;
-use metastate::solve::select::{Attempt, HeldOut};
 use metastate::solve::{Errors, Factors, Objective, Status};
+use metastate::workspace::path::{LambdaPoint, PointScore};
+use metastate::workspace::score::Score;
+use metastate::workspace::select::{Attempt, HeldOut};
 use metastate_report::npz::{Array, npz_bytes, read_npz};
 use metastate_report::{hash, inside};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use metastate::solve;
-use metastate::solve::select::Outlook;
+use metastate::workspace::select::Outlook;
 use metastate_ingest::Update;
 
 /// Shows how far the work is: a bar on a terminal, lines in a log, a call of somebody's function.

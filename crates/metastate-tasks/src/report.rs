@@ -4,7 +4,7 @@ use std::path::Path;
 
 use metastate::aggregate::Partition;
 use metastate::aggregate::rivals::svd_partition;
-use metastate::linalg::assignment::cheapest_assignment;
+use metastate::workspace::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
 use metastate_report::folder::{self, Draft};
 use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use metastate::Mat;
 use metastate::fit::{FitOptions, Lambda, Path, Rank};
-use metastate::linalg::Mat;
 use metastate::solve::{BbFormula, Factors, Redundancy, Solver, Start, StopRule};
 use metastate::{Chain, Label, StateIndex};
 use metastate_report::{FileRecord, hash};

@@ -1,11 +1,11 @@
 //! Kinetics as they are told: the record of `summary.json`, `kinetics.npz`, and what the page shows.
 
+use metastate::Mat;
 use metastate::aggregate::latent::{ClosedClass, Mode};
 use metastate::fit::CONFIDENCE;
 use metastate::kinetics::{
     Between, Kinetics, LagLook, Microstates, Scale, Uncertain, fates_of_chain, interval, mean_first_passage, power, stationary_of_chain,
 };
-use metastate::linalg::Mat;
 use metastate::{Data, Model};
 use metastate_report::page::{Ends, FateStory, KineticsStory, LagStory, StoryMode};
 use metastate_report::{KineticsRecord, SavedKinetics};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use metastate::fit::{FitObserver, Stage, Unfinished};
-use metastate::solve::path::LambdaPoint;
-use metastate::solve::select::{Choice, Outlook};
 use metastate::solve::{Control, Event, Observer, Progress, Snapshot};
+use metastate::workspace::path::LambdaPoint;
+use metastate::workspace::select::{Choice, Outlook};
 use metastate_ingest::Update;
 use metastate_report::page::{RankChange, TracePoint};
 

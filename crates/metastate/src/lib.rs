@@ -13,21 +13,21 @@
 //! # The way through
 //! [`Counts`] → [`Data`] → [`fit()`] → [`Model`]: one call chooses rank, prior and lambda on held-out transitions, solves and proves the problem above, fits the rank once
 //! more by likelihood, and gives every state its zone. [`verify`] rechecks a result with code of its own, and [`aggregate::latent`] reads times and forecasts off the factors.
-//! What stands here, in [`fit`](mod@fit), [`compare`], [`kinetics`], [`aggregate`], [`verify`] and [`simulate`] is the library; modules that the documentation does not list serve the other crates of this workspace and change without notice.
+//! What is documented here is the library. What the other crates of this workspace need beyond it they take from a module of its own, `workspace`, of which nothing is promised; all else is private.
 //! The steps are there one by one, too: [`Chain`], [`solve::Problem`], [`solve::solve`], [`solve::Solution`]. [`mathematics`] has all equations and references.
 
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
-pub mod chain;
+mod chain;
 pub mod compare;
-pub mod counts;
-pub mod error;
+mod counts;
+mod error;
 pub mod fit;
 mod graph;
 pub mod kinetics;
-pub mod ledger;
-pub mod linalg;
+mod ledger;
+mod linalg;
 #[doc = include_str!("mathematics.md")]
 pub mod mathematics {}
 pub mod plan;
@@ -36,6 +36,8 @@ pub mod simulate;
 pub mod solve;
 mod stats;
 pub mod verify;
+#[doc(hidden)]
+pub mod workspace;
 
 pub use chain::{Chain, Connected, Estimate, Given, RowWeights, SlicedCounts, Slices, TwoSided, WeightPower, WeightsBy};
 pub use counts::{Connectivity, CountMode, Counts, Folds, Label, StateClass, StateIndex, TransitionCounter};

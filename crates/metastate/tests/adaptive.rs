@@ -6,12 +6,13 @@ use common::{
     Stream, exact, exact_dense, formed, outer, sampled, scaled, solved, sparse_with_near_absorbing_states, verified, widely_weighted,
 };
 use metastate::simulate::planted_groups;
-use metastate::solve::grow::{self, Append, AscentSearch};
-use metastate::solve::kkt::{Products, multiplier_and_errors};
 use metastate::solve::{
     BbFormula, Control, Event, Factors, LocalStop, Observer, Phase, Progress, Removal, Settings, Silent, Snapshot, Solution, Solver, Start,
-    Status, StopRule, resume, shrink, solve,
+    Status, StopRule, resume, solve,
 };
+use metastate::workspace::grow::{self, Append, AscentSearch};
+use metastate::workspace::kkt::{Products, multiplier_and_errors};
+use metastate::workspace::shrink;
 use metastate::{Chain, Estimate, Given, Mat};
 
 fn certified(gap: f64) -> Settings {

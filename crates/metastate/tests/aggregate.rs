@@ -4,12 +4,12 @@ use metastate::aggregate::rivals::{FittedModel, Hard, Rival, RivalSettings, Trai
 use metastate::aggregate::{AssignBy, Assigner, Overlap, Partition};
 use metastate::compare::{Arena, Blend, Contender, Judged, Part};
 use metastate::fit::Rank;
-use metastate::linalg::{Csr, Mat};
 use metastate::simulate::city;
-use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
-use metastate::solve::score::{Model, Smoothing, score};
 use metastate::solve::{Problem, Settings, Silent, Start, StopRule, lambda_max, solve};
+use metastate::workspace::refit::{LikelihoodSettings, SpectralFits};
+use metastate::workspace::score::{Model, Smoothing, score};
 use metastate::{Chain, Counts, Data, Estimate, FitOptions, Given, StateIndex, WeightPower};
+use metastate::{Csr, Mat};
 
 const ZONES: usize = 4;
 
@@ -43,7 +43,7 @@ fn everybody_recovers_an_easy_city_and_beats_one_law_for_all() {
         let fitted = arena.fit(&contender, Part::Whole, &mut Silent).unwrap();
         if let FittedModel::Factors(x) = &fitted.model {
             assert!((0..x.u.rows()).all(|i| (x.u.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-9), "{name}");
-            assert!(metastate::linalg::thin::column_sums(&x.v).iter().all(|s| (s - 1.0).abs() < 1e-9), "{name}");
+            assert!(metastate::workspace::thin::column_sums(&x.v).iter().all(|s| (s - 1.0).abs() < 1e-9), "{name}");
         }
         for hard in [Hard::KMeans, Hard::Membership] {
             if let Some(partition) = fitted.partition(data.chain().weights(), hard, 1).unwrap() {
@@ -142,7 +142,7 @@ fn a_blend_is_between_counts_and_model() {
     let held_out = folds.held_out(0);
     let (row, held) = (training.row(i), held_out.row(i));
     let n: f64 = row.1.iter().sum();
-    let marginal = metastate::solve::refit::marginal_law(&training);
+    let marginal = metastate::workspace::refit::marginal_law(&training);
     let at = |j: u32| {
         let seen = row.0.iter().position(|k| *k == j).map_or(0.0, |k| row.1[k]);
         let model: f64 = (0..3).map(|k| x.u[(i, k)] * x.v[(j as usize, k)]).sum();

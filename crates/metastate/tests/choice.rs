@@ -3,15 +3,15 @@
 mod common;
 
 use common::{Stream, by_arrivals, problem, verified};
-use metastate::linalg::assignment::cheapest_assignment;
 use metastate::simulate::AliasTable;
 use metastate::simulate::planted;
-use metastate::solve::bootstrap::{BootstrapSettings, Resample, bootstrap};
-use metastate::solve::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
-use metastate::solve::refit::{LikelihoodSettings, SpectralFits};
-use metastate::solve::score::{Model, Smoothing, score};
-use metastate::solve::select::{Attempt, Outlook, SelectSettings, outlook, select, select_prior, select_watched};
 use metastate::solve::{Settings, Silent, StopRule, lambda_max};
+use metastate::workspace::assignment::cheapest_assignment;
+use metastate::workspace::bootstrap::{BootstrapSettings, Resample, bootstrap};
+use metastate::workspace::path::{FoldPaths, first_with_rank, lambda_grid, solve_point};
+use metastate::workspace::refit::{LikelihoodSettings, SpectralFits};
+use metastate::workspace::score::{Model, Smoothing, score};
+use metastate::workspace::select::{Attempt, Outlook, SelectSettings, outlook, select, select_prior, select_watched};
 use metastate::{Chain, Csr, Folds, Mat};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Stream, column_length, formed, outer};
-use metastate::solve::kkt::Products;
 use metastate::solve::{Factors, Problem};
+use metastate::workspace::kkt::Products;
 use metastate::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator};
 
 /// P in each of its forms; the sparse one has two implicit uniform rows and few entries, the filled one is nearly full.

@@ -2,12 +2,13 @@
 
 mod common;
 
+use metastate::Mat;
 use metastate::kinetics::{
     Classes, Flux, Kinetics, Microstates, Observations, Scale, fates_of_chain, interval, mean_first_passage, modes_of, reversible,
     with_detailed_balance,
 };
-use metastate::linalg::{Mat, small};
 use metastate::solve::Silent;
+use metastate::workspace::small;
 use metastate::{Chain, Connected, CountMode, Counts, Csr, Data, DenseOperator, Estimate, FitOptions, Given, Operator, StateIndex, fit};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -302,7 +303,7 @@ fn what_a_part_adds_to_a_passage_time_is_its_derivative() {
     };
     let passage = |counts: &Csr| states(counts).passage_between(&part, 3).unwrap();
     let uncertain = data.parts().unwrap().uncertain(false, false, 0).unwrap();
-    let metastate::solve::bootstrap::Resample::Blocks(blocks) = uncertain.data else { panic!("a trajectory has blocks") };
+    let metastate::workspace::bootstrap::Resample::Blocks(blocks) = uncertain.data else { panic!("a trajectory has blocks") };
     let together: Vec<(u32, u32, f64)> = blocks.iter().flat_map(Csr::triplets).collect();
     let whole = Csr::from_triplets(18, 18, &together).unwrap();
     let all = passage(&whole);

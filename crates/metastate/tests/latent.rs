@@ -6,7 +6,7 @@ use common::{Stream, outer};
 use metastate::aggregate::latent::{
     LatentChain, Lumped, Rotation, aligned, chapman_kolmogorov, identify, largest_rotation, normalised, projected_spectrum,
 };
-use metastate::linalg::small;
+use metastate::workspace::small;
 use metastate::{Counts, Error, Mat, StateIndex};
 
 struct Case {

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Stream, exact, exact_dense, sampled, scaled, sparse_with_near_absorbing_states, widely_weighted};
 use metastate::Chain;
-use metastate::solve::local::{Fast, LocalSolver, Palm, StepRule};
 use metastate::solve::{BbFormula, Factors, Problem};
+use metastate::workspace::local::{Fast, LocalSolver, Palm, StepRule};
 
 const SWEEPS: usize = 200;
 

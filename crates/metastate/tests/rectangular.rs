@@ -4,10 +4,10 @@ mod common;
 
 use common::{Stream, outer, solved};
 use metastate::fit::{Rank, RefitKind};
-use metastate::linalg::assignment::matching;
 use metastate::simulate::AliasTable;
-use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood};
 use metastate::solve::{Factors, Problem, Settings, Silent, StopRule};
+use metastate::workspace::assignment::matching;
+use metastate::workspace::refit::{LikelihoodSettings, Observed, likelihood};
 use metastate::{
     Csr, Data, Error, FitOptions, Ledger, LowRankOperator, Mat, Operator, SparseOperator, StateIndex, TwoSided, WeightPower, fit,
 };

@@ -4,11 +4,12 @@ mod common;
 
 use common::{Stream, by_arrivals, outer, problem};
 use metastate::simulate::planted;
-use metastate::solve::refit::{
+use metastate::solve::Factors;
+use metastate::workspace::refit::{
     LikelihoodSettings, Observed, RefitStart, Starts, least_squares, likelihood, likelihood_best_start, marginal_law,
 };
-use metastate::solve::score::{Model, Score, Smoothing, score};
-use metastate::solve::{Factors, errors, start};
+use metastate::workspace::score::{Model, Score, Smoothing, score};
+use metastate::workspace::{errors, start};
 use metastate::{Chain, Counts, Csr, Mat, StateIndex};
 
 /// Counts with gaps: some states never left, some never reached.

@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Stream, exact, exact_dense, problem, sampled, scaled, solved};
-use metastate::linalg::thin;
-use metastate::solve::kkt::{Products, multiplier_and_errors};
-use metastate::solve::local::{Fast, LocalSolver, Palm, StepRule};
 use metastate::solve::{BbFormula, Factors, Problem, Settings, Silent, Solver, Start, Status, StopRule, solve};
+use metastate::workspace::kkt::{Products, multiplier_and_errors};
+use metastate::workspace::local::{Fast, LocalSolver, Palm, StepRule};
+use metastate::workspace::thin;
 use metastate::{Chain, Mat, WeightPower};
 
 /// Random factors; nobody belongs to the columns of U named.

@@ -8,9 +8,9 @@ use common::{Stream, outer};
 use metastate::fit::{ObjectiveKind, Rank, RefitKind, fit};
 use metastate::proof::{Candidate, Effort, prove};
 use metastate::simulate::planted;
-use metastate::solve::kkt::{Products, multiplier_and_errors};
-use metastate::solve::relaxation::{Relaxation, random_row_space};
 use metastate::solve::{Factors, Frame, Metric, Problem, Settings, Side, Silent, Start, StopRule, rank_one, solve};
+use metastate::workspace::kkt::{Products, multiplier_and_errors};
+use metastate::workspace::relaxation::{Relaxation, random_row_space};
 use metastate::{Counts, Csr, Data, DenseOperator, Estimate, FitOptions, Mat, StateIndex};
 
 /// A small problem: Z with the totals and the measure of a random stochastic matrix, directions of random nonnegative factors.

@@ -3,11 +3,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use metastate::Mat;
 use metastate::aggregate::latent::LatentChain;
-use metastate::aggregate::polygons::Corner;
-use metastate::aggregate::territory::UNIT;
-use metastate::linalg::Mat;
 use metastate::solve::Factors;
+use metastate::workspace::polygons::Corner;
+use metastate::workspace::territory::UNIT;
 use serde_json::{Value, json};
 
 use super::extras::{Extras, PathStory, StoryMode};

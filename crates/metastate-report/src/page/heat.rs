@@ -1,9 +1,10 @@
 //! The counted matrix and the model as two pictures of the same bins: shares of all moves, `xi_i p_ij` and `xi_i x_ij`, states
 //! ordered by zone and then by membership, summed over bins.
 
+use metastate::Operator;
 use metastate::aggregate::Partition;
-use metastate::linalg::{Operator, Row};
 use metastate::solve::Factors;
+use metastate::workspace::Row;
 use serde::{Deserialize, Serialize};
 
 /// Bins a side, at most.

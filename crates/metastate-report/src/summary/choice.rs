@@ -1,6 +1,6 @@
 //! `choice` of `summary.json`: how lambda, the rank and the prior were chosen on held-out transitions.
 
-use metastate::solve::select::{Attempt, Choice, HeldOut};
+use metastate::workspace::select::{Attempt, Choice, HeldOut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

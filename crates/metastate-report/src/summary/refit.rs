@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use metastate::solve::refit::RefitStart;
+use metastate::workspace::refit::RefitStart;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@ mod files;
 use std::collections::HashMap;
 use std::path::Path;
 
+use metastate::Mat;
 use metastate::aggregate::{Answer, Difference, Partition};
-use metastate::linalg::Mat;
 use metastate_report::{Claim, Ground, SavedResult, load_extras, load_zone_flows, zone_colour};
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! `--check`: the inputs counted again at several lags, beside what the model predicts.
 
 use metastate::aggregate::latent::{CheckEntry, aligned, chapman_kolmogorov, projected_spectrum};
-use metastate::counts::folds::{NO_STATE, count_blocks};
 use metastate::fit::CONFIDENCE;
 use metastate::kinetics::{LaggedCounts, advice};
+use metastate::workspace::folds::{NO_STATE, count_blocks};
 use metastate::{CountMode, Csr};
 use metastate_ingest::{As, CountedStates, Data};
 use metastate_report::{CheckRow, Forecast, Summary};

@@ -8,10 +8,10 @@ mod start;
 
 use std::path::{Path, PathBuf};
 
+use metastate::Mat;
 use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation, identify, largest_rotation};
 use metastate::fit::CONFIDENCE;
 use metastate::kinetics::{Flux, Scale, fates_of_chain, interval, mean_first_passage, modes_of};
-use metastate::linalg::Mat;
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
 use metastate_ingest::expand_names;

@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use metastate::linalg::Mat;
+use metastate::Mat;
 use metastate::simulate::{PlantedGroups, planted_groups};
-use metastate::solve::local::{Fast, LocalSolver};
-use metastate::solve::refit::{LikelihoodSettings, Observed, likelihood};
 use metastate::solve::{Factors, Problem};
+use metastate::workspace::local::{Fast, LocalSolver};
+use metastate::workspace::refit::{LikelihoodSettings, Observed, likelihood};
 use metastate::{Chain, Estimate};
 
 use super::Work;

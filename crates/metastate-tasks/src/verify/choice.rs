@@ -1,8 +1,8 @@
 //! How lambda and the rank were chosen: `ranks.csv`, `path.csv` and the record must tell one story, the stated rule must pick what was picked, and
 //! the baselines are scored again.
 
-use metastate::solve::score::Smoothing;
-use metastate::verify::plain::{Fold, FoldScore, empirical_scores, independent_scores, mean_and_error};
+use metastate::workspace::plain::{Fold, FoldScore, empirical_scores, independent_scores, mean_and_error};
+use metastate::workspace::score::Smoothing;
 use metastate_report::{ChoiceRecord, ScoreRecord, StatusWord, number};
 
 use super::checks::{Checks, Named, header};

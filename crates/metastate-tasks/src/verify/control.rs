@@ -1,6 +1,6 @@
 //! Logs of controlled chains: what was tried, what was paid, the latent chain of each action. By plain loops; the regression of rewards by elimination.
 
-use metastate::linalg::Mat;
+use metastate::Mat;
 use metastate::plan::Tried;
 use metastate_report::RefitRecord;
 

@@ -1,11 +1,11 @@
 //! The solution of the stated problem, by `metastate::verify`: objective, errors, bound and gap.
 
 use metastate::Operator;
-use metastate::chain::LEAST_PRIOR;
 use metastate::fit::{ABOVE_NOISE, PRICE};
 use metastate::proof::Effort;
-use metastate::solve::errors::{relative_recovery_error, relative_sampling_error};
 use metastate::verify::{Reported, Terms, check_lambda_max, compare, recompute, recompute_whitened};
+use metastate::workspace::LEAST_PRIOR;
+use metastate::workspace::errors::{relative_recovery_error, relative_sampling_error};
 use metastate_report::{BoundProof, Summary, number};
 
 use super::checks::Checks;

@@ -2,9 +2,9 @@
 //! without anything of the solver's. They start from the published model itself, with two meta-states merged or one split for a neighbour, and from
 //! states that lie far apart; of each fold the best counts. So these fits have an advantage: where even so the claim is better, it is too good.
 
-use metastate::linalg::Mat;
-use metastate::solve::score::Smoothing;
-use metastate::verify::plain::{Fold, anchored, climb, factor_scores, independent_scores, mean_and_error, merged, shares, split};
+use metastate::Mat;
+use metastate::workspace::plain::{Fold, anchored, climb, factor_scores, independent_scores, mean_and_error, merged, shares, split};
+use metastate::workspace::score::Smoothing;
 use metastate_report::ChoiceRecord;
 use rayon::prelude::*;
 

@@ -1,9 +1,10 @@
 //! The chain of the meta-states and its times, against the data.
 
+use metastate::Mat;
 use metastate::fit::CONFIDENCE;
 use metastate::kinetics::{Classes, Scale, interval, modes_of};
-use metastate::linalg::{Mat, small};
-use metastate::verify::plain;
+use metastate::workspace::plain;
+use metastate::workspace::small;
 use metastate_report::{KineticsRecord, SavedKinetics, load_extras, load_kinetics};
 
 use super::checks::Checks;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use metastate::Label;
 use metastate::aggregate::Partition;
-use metastate::linalg::Row;
+use metastate::workspace::Row;
 use metastate_report::{FitResult, Ground, SlicedV, inside, load_extras, pictures};
 use serde_json::Value;
 

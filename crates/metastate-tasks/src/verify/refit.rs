@@ -1,8 +1,8 @@
 //! The refit: that it is there, what it is worth by plain loops over the data, and that it is a refit and not just any pair of factors.
 
-use metastate::linalg::Mat;
+use metastate::Mat;
 use metastate::solve::Factors;
-use metastate::verify::plain::{Prior, climb, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
+use metastate::workspace::plain::{Prior, climb, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
 use metastate::{Chain, Operator};
 use metastate_report::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, number};
 

@@ -1,6 +1,6 @@
 //! The slices: which row of V is what, flows and profiles of each of them, and which zones change.
 
-use metastate::verify::plain;
+use metastate::workspace::plain;
 use metastate_report::SlicesRecord;
 
 use super::checks::{Cell, Checks, Named, header, near};

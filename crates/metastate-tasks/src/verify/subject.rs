@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metastate::linalg::Mat;
+use metastate::Mat;
 use metastate::solve::Factors;
 use metastate_report::{Ground, Outline, SavedResult};
 

@@ -1,8 +1,8 @@
 //! `states.csv` with its twin, `metastates.csv` and `latent.csv`: every field, and the names of the columns.
 
-use metastate::linalg::Mat;
+use metastate::Mat;
 use metastate::solve::Factors;
-use metastate::verify::plain::{latent_matrix, limit_law};
+use metastate::workspace::plain::{latent_matrix, limit_law};
 
 use super::checks::{Cell, Checks, Named, ROUNDING, header};
 use super::subject::Subject;

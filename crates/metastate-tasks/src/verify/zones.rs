@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use metastate::Mat;
 use metastate::aggregate::Partition;
-use metastate::linalg::Mat;
-use metastate::verify::plain::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
+use metastate::workspace::plain::{best_inertia, distinct_rows, inertia, numbered_best, zone_flows};
 use metastate_report::{Ground, Outline, inside};
 use serde_json::{Value, json};
 

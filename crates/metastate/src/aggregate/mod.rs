@@ -7,12 +7,10 @@ mod clusters;
 mod coherence;
 mod difference;
 pub mod latent;
-#[doc(hidden)]
-pub mod polygons;
+pub(crate) mod polygons;
 pub mod rivals;
 mod slices;
-#[doc(hidden)]
-pub mod territory;
+pub(crate) mod territory;
 mod weighted;
 mod zones;
 

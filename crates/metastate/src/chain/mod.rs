@@ -11,8 +11,8 @@ mod whitened;
 pub use estimate::{Connected, Estimate, TwoSided, WeightsBy};
 pub use given::{Given, RowWeights};
 pub use sliced::{Sliced, SlicedCounts, Slices};
-pub use stationary::{StationaryLaw, StationaryOptions, stationary_law};
-pub use whitened::{LEAST_PRIOR, SparseAndOne, Whitened};
+pub use stationary::{StationaryOptions, stationary_law};
+pub use whitened::{LEAST_PRIOR, Whitened};
 
 use std::sync::Arc;
 

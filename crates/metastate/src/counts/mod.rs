@@ -2,7 +2,7 @@
 
 mod connectivity;
 mod counter;
-pub mod folds;
+pub(crate) mod folds;
 mod labels;
 
 pub use connectivity::{Connectivity, StateClass};

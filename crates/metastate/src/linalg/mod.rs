@@ -1,19 +1,14 @@
 //! Matrices and the few products that the method needs. Nothing here knows of Markov chains.
 
-#[doc(hidden)]
-pub mod assignment;
+pub(crate) mod assignment;
 mod csr;
 mod logarithm;
 mod mat;
 mod operator;
-#[doc(hidden)]
-pub mod simplex;
-#[doc(hidden)]
-pub mod singular;
-#[doc(hidden)]
-pub mod small;
-#[doc(hidden)]
-pub mod thin;
+pub(crate) mod simplex;
+pub(crate) mod singular;
+pub(crate) mod small;
+pub(crate) mod thin;
 mod wide;
 
 pub use csr::Csr;

@@ -1,40 +1,26 @@
 //! From a chain to its meta-states: the objective, local solvers, the adaptive rank algorithm and its certificate.
 
 mod adaptive;
-#[doc(hidden)]
-pub mod bootstrap;
-#[doc(hidden)]
-pub mod errors;
-#[doc(hidden)]
-pub mod grow;
-#[doc(hidden)]
-pub mod kkt;
+pub(crate) mod bootstrap;
+pub(crate) mod errors;
+pub(crate) mod grow;
+pub(crate) mod kkt;
 mod lambda_max;
 mod lambda_of_rank;
-#[doc(hidden)]
-pub mod local;
+pub(crate) mod local;
 mod metric;
 mod observe;
-#[doc(hidden)]
-pub mod path;
-#[doc(hidden)]
-pub mod problem;
-#[doc(hidden)]
-pub mod refit;
-#[doc(hidden)]
-pub mod relaxation;
-#[doc(hidden)]
-pub mod score;
-#[doc(hidden)]
-pub mod select;
+pub(crate) mod path;
+pub(crate) mod problem;
+pub(crate) mod refit;
+pub(crate) mod relaxation;
+pub(crate) mod score;
+pub(crate) mod select;
 mod settings;
-#[doc(hidden)]
-pub mod shrink;
+pub(crate) mod shrink;
 mod solution;
-#[doc(hidden)]
-pub mod start;
-#[doc(hidden)]
-pub mod steer;
+pub(crate) mod start;
+pub(crate) mod steer;
 
 pub use adaptive::{Snapshot, resume, solve};
 pub use kkt::LocalErrors;

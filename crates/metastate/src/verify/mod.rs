@@ -10,8 +10,7 @@
 mod compare;
 mod dual;
 mod lambda_max;
-#[doc(hidden)]
-pub mod plain;
+pub(crate) mod plain;
 mod rows;
 mod whitened;
 

@@ -1,5 +1,5 @@
-use metastate::chain::{StationaryOptions, stationary_law};
 use metastate::simulate::planted_groups;
+use metastate::workspace::{StationaryOptions, stationary_law};
 use metastate::{
     Chain, Connected, CountMode, Counts, Csr, DenseOperator, Error, Estimate, Given, LedgerUnit, LowRankOperator, Mat, Operator,
     SparseOperator, StateIndex, WeightPower, WeightsBy,

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use metastate::solve::grow::{self, Append, AscentSearch};
-use metastate::solve::kkt::{Products, multiplier_and_errors};
-use metastate::solve::local::{Fast, LocalSolver};
-use metastate::solve::{Factors, Problem, Settings, Silent, Solution, Start, StopRule, lambda_max, rank_one, solve, start};
+use metastate::solve::{Factors, Problem, Settings, Silent, Solution, Start, StopRule, lambda_max, rank_one, solve};
 use metastate::verify::{Check, compare};
+use metastate::workspace::grow::{self, Append, AscentSearch};
+use metastate::workspace::kkt::{Products, multiplier_and_errors};
+use metastate::workspace::local::{Fast, LocalSolver};
+use metastate::workspace::start;
 
 use super::families::Instance;
 use super::published;
