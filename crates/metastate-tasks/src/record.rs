@@ -157,6 +157,7 @@ fn refit(refit: &Refit, rel_re: Option<f64>) -> RefitRecord {
                 .iter()
                 .map(|t| TriedStart { start: t.start.into(), log_likelihood: t.log_likelihood, comparable: t.comparable })
                 .collect(),
+            prior_shares: best.fit.prior_shares.clone(),
             log_likelihood: best.fit.log_likelihood,
             penalised: best.fit.penalised,
             passes: best.fit.passes,

@@ -27,6 +27,9 @@ pub struct LikelihoodRecord {
     pub start: StartWord,
     /// All starts that were tried.
     pub tried: Vec<TriedStart>,
+    /// How the prior's transitions are shared among the meta-states: by the masses at the start. Empty in results of earlier versions.
+    #[serde(default)]
+    pub prior_shares: Vec<f64>,
     /// Log-likelihood a transition of the data it was fitted to.
     pub log_likelihood: f64,
     /// The same with the prior: what was maximised.

@@ -2,7 +2,7 @@
 
 use metastate::Mat;
 use metastate::solve::Factors;
-use metastate::workspace::plain::{Prior, climb, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
+use metastate::workspace::plain::{Prior, climb, climb_with, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
 use metastate::{Chain, Operator};
 use metastate_report::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, number};
 
@@ -14,7 +14,9 @@ use crate::args::RefitKind;
 const FURTHER_PASSES: usize = 20;
 /// and what they may gain a transition: the refit ends when two passes gain less than 1e-8, or after 500; by then they gain little.
 const FURTHER_GAIN: f64 = 1e-3;
-/// Nats that a prior with other shares may move a transition that is all prior.
+/// What the least share of a prior is of an even one.
+const LEAST_SHARE: f64 = 1e-3;
+/// Results of earlier versions do not tell the prior's shares: nats that a prior with other shares may move a transition that is all prior.
 const ANOTHER_PRIOR: f64 = 0.1;
 /// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
 const FURTHER_SHARE: f64 = 1e-2;
@@ -143,36 +145,61 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, r
     let found = log_likelihood(counts, u, v);
     let reported = told.log_likelihood;
     checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
-    let (claim, strength) = (told.penalised, unit * told.prior);
-    let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
-    // The prior's shares are those of the start. One start is published; of the other only the ends of the range are known.
-    let same_rank = subject.result.factors.u.cols() == u.cols();
-    if told.start == StartWord::PenalisedSolution && same_rank {
-        let prior = Prior { strength, shares: shares(counts, &subject.result.factors.u), marginal: marginal(counts) };
-        let found = penalised(counts, u, v, &prior);
-        checks.add("refit penalised", number(claim), number(found), near(claim, found));
+    let strength = unit * told.prior;
+    if !strength.is_finite() {
+        return checks.table("refit is at rest", Some("no prior in the record".to_owned()));
+    }
+    // The prior's shares are those of the start, of which only one is published.
+    let of_start = (told.start == StartWord::PenalisedSolution && subject.result.factors.u.cols() == u.cols())
+        .then(|| shares(counts, &subject.result.factors.u));
+    let prior = match told.prior_shares.as_slice() {
+        [] => of_start,
+        told => {
+            checks.table("refit prior_shares", wrong_shares(told, u.cols(), of_start.as_deref()));
+            (told.len() == u.cols()).then(|| told.to_vec())
+        }
+    };
+    let prior = prior.map(|shares| Prior { strength, shares, marginal: marginal(counts) });
+    let claim = told.penalised;
+    if let Some(prior) = &prior {
+        let found = penalised(counts, u, v, prior);
+        checks.add("refit penalised", number(claim), number(found), (claim - found).abs() <= 1e-9 * found.abs());
     } else {
         let (low, high) = most_penalised(counts, u, v, strength);
         let inside = claim >= low - 1e-9 * low.abs() && claim <= high + 1e-9 * high.abs();
         checks.add("refit penalised", number(claim), format!("between {low:.6} and {high:.6}"), inside);
     }
-    if !strength.is_finite() {
-        return checks.table("refit is at rest", Some("no prior in the record".to_owned()));
-    }
     if subject.limited && !told.converged {
         return checks.not_checked("refit is at rest", "not converged", "the command had a time limit");
     }
-    let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
-    let gain = climbed.values.last().copied().unwrap_or(f64::NAN) - found;
-    // The passes made here have the prior of the refit itself, those of the refit that of its start: what they differ by is a share of what the prior weighs.
-    let pseudo = strength * u.rows() as f64;
-    let most = FURTHER_GAIN + ANOTHER_PRIOR * pseudo / (pseudo + counts.values().iter().sum::<f64>());
+    let (gain, most) = match &prior {
+        Some(prior) => (climb_with(counts, u, v, prior, FURTHER_PASSES, 0.0).gain(penalised(counts, u, v, prior)), FURTHER_GAIN),
+        None => {
+            // The passes made here have the prior of the refit itself, those of the refit that of its start: what they differ by is a share of what the prior weighs.
+            let pseudo = strength * u.rows() as f64;
+            let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
+            let gain = climbed.values.last().copied().unwrap_or(f64::NAN) - found;
+            (gain, FURTHER_GAIN + ANOTHER_PRIOR * pseudo / (pseudo + counts.values().iter().sum::<f64>()))
+        }
+    };
     checks.add(
         "refit is at rest",
         format!("at most {most:.0e} a transition"),
         format!("{gain:.1e} in {FURTHER_PASSES} passes"),
         gain <= most,
     );
+}
+
+/// What is wrong with the shares that the prior is told to have had: they are masses, none below a thousandth of an even share before all were
+/// divided by their sum, and those of the start where that is known.
+fn wrong_shares(told: &[f64], rank: usize, of_start: Option<&[f64]>) -> Option<String> {
+    let least = LEAST_SHARE / rank as f64 / (1.0 + LEAST_SHARE);
+    let sum: f64 = told.iter().sum();
+    if told.len() != rank || !told.iter().all(|a| *a >= least * (1.0 - 1e-9)) || (sum - 1.0).abs() > 1e-9 {
+        return Some(format!("they are not {rank} shares of one whole"));
+    }
+    let other = of_start.is_some_and(|known| known.iter().zip(told).any(|(a, b)| (a - b).abs() > 1e-9));
+    other.then(|| "they are not those of the start".to_owned())
 }
 
 /// `||Xi (X - P)||^2 / ||Xi P||^2`, P the truth, every entry formed.

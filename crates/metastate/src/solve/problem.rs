@@ -153,11 +153,17 @@ impl Factors {
         thin::fold_rows(&self.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += shares[i] * u))
     }
 
-    /// Meta-state 1 is the one with the largest mass, and so on.
-    pub fn order_by_mass(&mut self, shares: &[f64]) {
+    /// The columns from the largest mass to the smallest.
+    pub(crate) fn by_mass(&self, shares: &[f64]) -> Vec<usize> {
         let mass = self.mass(shares);
         let mut order: Vec<usize> = (0..mass.len()).collect();
         order.sort_by(|&a, &b| mass[b].total_cmp(&mass[a]));
+        order
+    }
+
+    /// Meta-state 1 is the one with the largest mass, and so on.
+    pub fn order_by_mass(&mut self, shares: &[f64]) {
+        let order = self.by_mass(shares);
         self.u = self.u.select_columns(&order);
         self.v = self.v.select_columns(&order);
     }

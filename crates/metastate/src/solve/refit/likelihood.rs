@@ -58,6 +58,8 @@ impl Default for LikelihoodSettings {
 pub struct Likelihood {
     /// U and V.
     pub factors: Factors,
+    /// `a_k`, one a column of the factors: the shares of the prior, which come from the start.
+    pub prior_shares: Vec<f64>,
     /// `sum n_ij ln p_ij / n` at the end.
     pub log_likelihood: f64,
     /// L / n at the end: with the prior.
@@ -146,7 +148,16 @@ pub fn likelihood_watched(
     let penalised = (log_likelihood + prior) / observed.total;
     history.push(penalised);
     let factors = Factors { u: now.u.to_mat(), v: now.v.to_mat() };
-    Ok(Likelihood { factors, log_likelihood: log_likelihood / observed.total, penalised, passes, converged, history })
+    let prior_shares = pass.mass[..start.rank()].to_vec();
+    Ok(Likelihood { factors, prior_shares, log_likelihood: log_likelihood / observed.total, penalised, passes, converged, history })
+}
+
+impl Likelihood {
+    /// The columns in another order, and with them their shares of the prior.
+    pub(super) fn reorder(&mut self, order: &[usize]) {
+        self.factors = Factors { u: self.factors.u.select_columns(order), v: self.factors.v.select_columns(order) };
+        self.prior_shares = order.iter().map(|&k| self.prior_shares[k]).collect();
+    }
 }
 
 fn gained_little(history: &[f64], back: usize, tolerance: f64) -> bool {

@@ -108,10 +108,9 @@ pub fn likelihood_best_start(
     }
     let (mut fit, Tried { start, .. }) = best.ok_or(Error::Empty { what: "the list of starts" })?;
     if !is_a_start {
-        fit.factors.order_by_mass(observed.departure_shares());
+        fit.reorder(&fit.factors.by_mass(observed.departure_shares()));
     } else if start == RefitStart::Spectral {
-        let order = matching(&given.u, &fit.factors.u, observed.departure_shares());
-        fit.factors = Factors { u: fit.factors.u.select_columns(&order), v: fit.factors.v.select_columns(&order) };
+        fit.reorder(&matching(&given.u, &fit.factors.u, observed.departure_shares()));
     }
     Ok(BestRefit { fit, start, tried })
 }

@@ -85,7 +85,9 @@ pub fn shares(counts: &Csr, u: &Mat) -> Vec<f64> {
 fn prior_terms(u: &Mat, v: &Mat, marginal: &[f64]) -> Vec<f64> {
     let d = u.rows() as f64;
     let term = |k: usize| {
-        let (of_u, of_v) = (|i: usize| u[(i, k)].ln(), |j: usize| d * marginal[j] * v[(j, k)].ln());
+        // Where counts are huge, a share may be less than a number can be.
+        let ln = |x: f64| x.max(f64::MIN_POSITIVE).ln();
+        let (of_u, of_v) = (|i: usize| ln(u[(i, k)]), |j: usize| d * marginal[j] * ln(v[(j, k)]));
         (0..u.rows()).map(of_u).sum::<f64>() + (0..v.rows()).map(of_v).sum::<f64>()
     };
     (0..u.cols()).map(term).collect()
@@ -119,25 +121,39 @@ pub struct Fitted {
     pub v: Mat,
     /// The plain log-likelihood a transition at the start and after each pass.
     pub values: Vec<f64>,
+    /// The same with the prior, which no pass lowers.
+    pub aims: Vec<f64>,
 }
 
-/// Passes of expectation and maximisation from a start, with a prior of this strength, until ten gain less than `tolerance` a transition.
+impl Fitted {
+    /// What the last pass has above this value, with the prior.
+    pub fn gain(&self, value: f64) -> f64 {
+        self.aims.last().copied().unwrap_or(f64::NAN) - value
+    }
+}
+
+/// Passes of expectation and maximisation from a start, with a prior of this strength whose shares are those of the start, until ten gain
+/// less than `tolerance` a transition.
 pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, tolerance: f64) -> Fitted {
-    let prior = Prior { strength, shares: shares(counts, u), marginal: marginal(counts) };
+    climb_with(counts, u, v, &Prior { strength, shares: shares(counts, u), marginal: marginal(counts) }, passes, tolerance)
+}
+
+/// The same with a prior that is known.
+pub fn climb_with(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior, passes: usize, tolerance: f64) -> Fitted {
     let mut u = Mat::from_fn(u.rows(), u.cols(), |i, k| (1.0 - LIFT) * u[(i, k)] + LIFT * prior.shares[k]);
     let mut v = Mat::from_fn(v.rows(), v.cols(), |j, k| (1.0 - LIFT) * v[(j, k)] + LIFT * prior.marginal[j]);
     let mut values = vec![log_likelihood(counts, &u, &v)];
-    let mut aims = vec![penalised(counts, &u, &v, &prior)];
+    let mut aims = vec![penalised(counts, &u, &v, prior)];
     while values.len() <= passes {
-        pass(counts, &mut u, &mut v, &prior);
+        pass(counts, &mut u, &mut v, prior);
         values.push(log_likelihood(counts, &u, &v));
-        aims.push(penalised(counts, &u, &v, &prior));
+        aims.push(penalised(counts, &u, &v, prior));
         let n = aims.len();
         if n > 10 && aims[n - 1] - aims[n - 11] < tolerance {
             break;
         }
     }
-    Fitted { u, v, values }
+    Fitted { u, v, values, aims }
 }
 
 /// U, then V with the new U. Where a row or a column has no mass at all, it stays as it was.
