@@ -3,7 +3,7 @@
 use metastate::Operator;
 use metastate::fit::{ABOVE_NOISE, PRICE};
 use metastate::proof::Effort;
-use metastate::verify::{Reported, Terms, check_lambda_max, compare, recompute, recompute_whitened};
+use metastate::verify::{Answer, Reported, Terms, check_lambda_max, compare, recompute, recompute_whitened};
 use metastate::workspace::LEAST_PRIOR;
 use metastate::workspace::errors::{relative_recovery_error, relative_sampling_error};
 use metastate_report::{BoundProof, Summary, number};
@@ -55,11 +55,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
         looked.stands(),
     );
     let found = recompute(
-        chain.p(),
-        chain.weights(),
-        summary.lambda,
-        &subject.result.factors.u,
-        &subject.result.factors.v,
+        &Answer { p: chain.p(), xi: chain.weights(), lambda: summary.lambda, u: &subject.result.factors.u, v: &subject.result.factors.v },
         Some(subject.result.witness.for_checking()),
         truth,
         summary.seed,

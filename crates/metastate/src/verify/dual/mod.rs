@@ -345,7 +345,9 @@ mod tests {
         let (u, v, xi, p) = planted(1300, 3, 30);
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| crate::verify::recompute(&p, &xi, 1e-7, &u, &v, None, None, 3).unwrap())
+            pool.install(|| {
+                crate::verify::recompute(&crate::verify::Answer { p: &p, xi: &xi, lambda: 1e-7, u: &u, v: &v }, None, None, 3).unwrap()
+            })
         };
         let (one, three) = (run(1), run(3));
         println!("{one:?}");
@@ -360,7 +362,8 @@ mod tests {
         let (d, r) = (100_000, 20);
         let (u, v, xi, p) = planted(d, r, 100);
         let clock = std::time::Instant::now();
-        let found = crate::verify::recompute(&p, &xi, 7e-10, &u, &v, None, None, 3).unwrap();
+        let found =
+            crate::verify::recompute(&crate::verify::Answer { p: &p, xi: &xi, lambda: 7e-10, u: &u, v: &v }, None, None, 3).unwrap();
         println!("{:.1?}: {found:?}", clock.elapsed());
         assert!(found.lower_bound <= found.objective);
     }
