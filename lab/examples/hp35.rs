@@ -40,9 +40,9 @@ fn main() -> Done {
     );
     let refit = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
     for power in [WeightPower::One, WeightPower::Half] {
-        protein.from_penalised(power, rank, &refit)?;
+        protein.penalised(power, rank, &refit)?;
     }
-    protein.from_starts(rank, &refit)?;
+    protein.other_starts(rank, &refit)?;
     protein.rivals(rank)?;
     if arguments.len() > 4 {
         protein.with_chosen_rank(&folds, &refit)?;
@@ -89,7 +89,7 @@ impl Protein {
     }
 
     /// The penalised solution, and the refit that starts from it.
-    fn from_penalised(&self, power: WeightPower, rank: usize, refit: &LikelihoodSettings) -> Done {
+    fn penalised(&self, power: WeightPower, rank: usize, refit: &LikelihoodSettings) -> Done {
         let chain = Chain::estimate(&self.counts, &Estimate { weight_power: power, ..Estimate::default() })?;
         if chain.states() != self.states() {
             return Err("a state is never left; cut the trajectory".into());
@@ -113,7 +113,7 @@ impl Protein {
     }
 
     /// Refits from the spectral start, and from random ones.
-    fn from_starts(&self, rank: usize, refit: &LikelihoodSettings) -> Done {
+    fn other_starts(&self, rank: usize, refit: &LikelihoodSettings) -> Done {
         let fits = SpectralFits::new(self.counts.csr().clone(), 0)?;
         let clock = Instant::now();
         let fit = fits.likelihood(rank, refit)?;

@@ -1,5 +1,7 @@
 //! Lies about a choice, its refit and its bootstrap.
 
+use metastate_report::npz::read_npz;
+use metastate_report::parse_csv;
 use serde_json::{Value, json};
 
 use crate::judge::Found::{By, Deep, Named};

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::judge::Found::{By, Deep, Named};
+use crate::judge::Found::{By, Named};
 use crate::judge::Lie;
-use crate::tools::{Copy, Rows, other, times, word};
+use crate::tools::{other, times, word};
 
 /// What was asked, and how the run ended.
 pub const TERMS: &[Lie] = &[

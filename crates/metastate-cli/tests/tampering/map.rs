@@ -1,10 +1,16 @@
 //! Lies about zones on a map.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
 
-use crate::judge::Found::{By, Deep, Named};
+use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
+use arrow::datatypes::Schema;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::json;
+
+use crate::judge::Found::By;
 use crate::judge::Lie;
-use crate::tools::{Copy, Rows, other, times, word};
+use crate::tools::{other, times, word};
 
 /// Which zone a cell is in.
 pub const ZONES: &[Lie] = &[
@@ -87,9 +93,9 @@ pub const PARQUET: &[Lie] = &[
     ("another name in zones.parquet", By("zones.parquet"), |c, _| c.parquet_column("zones.parquet", "mass", 1.0, "weight")),
     ("shapes turned round in zones.parquet", By("zones.parquet"), |c, _| {
         c.parquet("zones.parquet", |batch| {
-            let shapes = batch.column(8).as_any().downcast_ref::<arrow::array::BinaryArray>().unwrap();
+            let shapes = batch.column(8).as_any().downcast_ref::<BinaryArray>().unwrap();
             let turned: Vec<Vec<u8>> = (0..batch.num_rows()).rev().map(|k| shapes.value(k).to_vec()).collect();
-            let turned: ArrayRef = Arc::new(arrow::array::BinaryArray::from_iter_values(&turned));
+            let turned: ArrayRef = Arc::new(BinaryArray::from_iter_values(&turned));
             let mut columns = batch.columns().to_vec();
             columns[8] = turned;
             RecordBatch::try_new(batch.schema(), columns).unwrap()
@@ -104,7 +110,7 @@ pub const PARQUET: &[Lie] = &[
             .next()
             .unwrap()
             .unwrap();
-        let schema = Arc::new(arrow::datatypes::Schema::new(batch.schema().fields().clone()));
+        let schema = Arc::new(Schema::new(batch.schema().fields().clone()));
         let mut writer = ArrowWriter::try_new(std::fs::File::create(path).unwrap(), schema, None).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();

@@ -1,10 +1,10 @@
 //! Lies about a refit by least squares.
 
+use metastate_report::npz::read_npz;
 use serde_json::{Value, json};
 
-use crate::judge::Found::{By, Deep, Named};
+use crate::judge::Found::By;
 use crate::judge::Lie;
-use crate::tools::{Copy, Rows, other, times, word};
 
 /// The refit by least squares, and the truth beside it.
 pub const REFIT: &[Lie] = &[

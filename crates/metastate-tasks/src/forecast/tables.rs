@@ -6,7 +6,7 @@ use metastate::fit::CONFIDENCE;
 use metastate::kinetics::{Flux, Scale, fates_of_chain, interval, mean_first_passage};
 use metastate_report::{CommittorRow, FateRow, IdentityRow, PassageRow, PathwayRow, RateRow, StationaryClass, TimescaleRow};
 
-use super::{Interval, Model};
+use super::Model;
 use crate::error::Result;
 
 /// Up to so many meta-states all ways between them are told, until this share of the flux.
