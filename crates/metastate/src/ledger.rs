@@ -42,6 +42,7 @@ impl fmt::Display for LedgerUnit {
 /// assert_eq!(ledger.get("no-destination", LedgerUnit::Rows).map(|e| e.count), Some(2));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct LedgerEntry {
     /// A stable key in kebab case, such as `never-left`.
     pub reason: String,

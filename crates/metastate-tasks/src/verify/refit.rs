@@ -19,6 +19,15 @@ const ANOTHER_PRIOR: f64 = 0.1;
 /// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
 const FURTHER_SHARE: f64 = 1e-2;
 
+/// Sums of laws are one, and sums over all data the same, but for this share.
+const SUM: f64 = 1e-9;
+/// A fidelity may differ by this share of itself, of that of one meta-state, and of the data.
+const FIDELITY: (f64, f64, f64) = (1e-7, 1e-11, 1e-20);
+/// Nothing but rounding is a fidelity below this share of the data: errors of less than 1e-8 of the entries.
+const ROUNDING: f64 = 1e-16;
+/// The refit is no worse than where it began, but for this share.
+const NO_WORSE: f64 = 1e-6;
+
 /// The record and the factors.
 pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) {
     let summary = &subject.result.summary;
@@ -76,7 +85,7 @@ fn not_stochastic(Factors { u, v }: &Factors) -> bool {
     let rows = (0..u.rows()).map(|i| (u.row(i).iter().sum::<f64>() - 1.0).abs());
     let columns = (0..v.cols()).map(|k| ((0..v.rows()).map(|j| v[(j, k)]).sum::<f64>() - 1.0).abs());
     let bad = |x: &f64| !(*x >= 0.0 && x.is_finite());
-    u.as_slice().iter().chain(v.as_slice()).any(bad) || rows.chain(columns).any(|miss| miss > 1e-9)
+    u.as_slice().iter().chain(v.as_slice()).any(bad) || rows.chain(columns).any(|miss| miss > SUM)
 }
 
 /// The fidelity, no worse than before the refit, nor than that of one meta-state.
@@ -86,10 +95,9 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
     let one = rank_one(chain);
     let scale = fidelity(chain.p(), chain.weights(), &one.u, &one.v);
     let reported = told.fidelity;
-    let agrees = (reported - found).abs() <= 1e-7 * found.abs() + 1e-11 * scale + 1e-20 * squares(chain);
+    let agrees = (reported - found).abs() <= FIDELITY.0 * found.abs() + FIDELITY.1 * scale + FIDELITY.2 * squares(chain);
     checks.add("refit fidelity", number(reported), number(found), agrees);
-    // Nothing but rounding: errors of less than 1e-8 of the entries.
-    let rounding = 1e-16 * squares(chain);
+    let rounding = ROUNDING * squares(chain);
     let mut most = scale;
     if refit.u.cols() == subject.result.factors.u.cols() {
         most = most.min(fidelity(chain.p(), chain.weights(), &subject.result.factors.u, &subject.result.factors.v));
@@ -98,11 +106,11 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
         "refit is no worse than what it started from",
         number(found),
         format!("at most {}", number(most)),
-        found <= most * (1.0 + 1e-6) + rounding,
+        found <= most * (1.0 + NO_WORSE) + rounding,
     );
     let (u, v) = descend(chain.p(), chain.weights(), &refit.u, &refit.v, FURTHER_PASSES);
     let gain = (found - fidelity(chain.p(), chain.weights(), &u, &v)) / found;
-    let agrees = gain <= FURTHER_SHARE || found <= 1e-9 * scale + rounding;
+    let agrees = gain <= FURTHER_SHARE || found <= SUM * scale + rounding;
     checks.add(
         "refit is at rest",
         format!("at most {FURTHER_SHARE:.0e} of itself"),
@@ -142,9 +150,9 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, r
     let counts = &counts;
     let found = log_likelihood(counts, u, v);
     let reported = told.log_likelihood;
-    checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
+    checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= SUM * found.abs());
     let (claim, strength) = (told.penalised, unit * told.prior);
-    let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
+    let near = |a: f64, b: f64| (a - b).abs() <= SUM * b.abs();
     // The prior's shares are those of the start. One start is published; of the other only the ends of the range are known.
     let same_rank = subject.result.factors.u.cols() == u.cols();
     if told.start == StartWord::PenalisedSolution && same_rank {
@@ -153,7 +161,7 @@ fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, r
         checks.add("refit penalised", number(claim), number(found), near(claim, found));
     } else {
         let (low, high) = most_penalised(counts, u, v, strength);
-        let inside = claim >= low - 1e-9 * low.abs() && claim <= high + 1e-9 * high.abs();
+        let inside = claim >= low - SUM * low.abs() && claim <= high + SUM * high.abs();
         checks.add("refit penalised", number(claim), format!("between {low:.6} and {high:.6}"), inside);
     }
     if !strength.is_finite() {

@@ -40,6 +40,7 @@ impl ChangeSettings {
 
 /// A zone against no change.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct ZoneChange {
     /// Transitions out of it.
     pub transitions: f64,
@@ -58,6 +59,7 @@ impl ZoneChange {
 
 /// All zones against no change.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Change {
     /// Deals.
     pub permutations: usize,

@@ -59,6 +59,7 @@ impl KMeans {
 /// assert_eq!((zones.labels, zones.sizes), (vec![0, 0, 1], vec![2, 1]));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Partition {
     /// The cluster of each state, from 0.
     pub labels: Vec<u32>,
@@ -126,6 +127,7 @@ impl Partition {
 
 /// What k-means found.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Clustered {
     /// Who is where, ordered by mass.
     pub partition: Partition,

@@ -8,6 +8,7 @@ const NEAREST: usize = 6;
 
 /// Spatial coherence of a partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Coherence {
     /// Neighbouring pairs.
     pub pairs: usize,
@@ -88,11 +89,14 @@ impl Neighbours {
     }
 }
 
+/// Cells farther out than this cannot be told from their neighbours by a number.
+const FARTHEST_CELL: f64 = 1e15;
+
 /// The cell whose centre this is, in whole cells; `None` for places that are not finite or too far away to number.
 pub fn cell_of((lon, lat): (f64, f64), side: f64) -> Option<(i64, i64)> {
     let number = |x: f64| {
         let n = (x / side - 0.5).round();
-        (n.abs() < 1e15).then_some(n as i64)
+        (n.abs() < FARTHEST_CELL).then_some(n as i64)
     };
     Some((number(lon)?, number(lat)?))
 }

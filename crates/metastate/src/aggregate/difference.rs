@@ -19,6 +19,7 @@ pub struct Answer<'a> {
 
 /// How two answers differ.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Difference {
     /// For each zone of the first answer the zone of the second that stands for it: the pairs that share the most weight together. A zone that shares none with its partner has none.
     pub partner: Vec<Option<usize>>,

@@ -7,6 +7,7 @@ use crate::solve::Factors;
 
 /// Flows between meta-states in each slice.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SliceFlows {
     /// One matrix a slice: entry (j, k) is the share of all transitions that leave meta-state j for meta-state k in that slice, `mass_j sum_a V_(h,a),j U_ak`. All entries of all slices sum to one.
     pub flows: Vec<Mat>,

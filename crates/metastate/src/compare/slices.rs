@@ -50,6 +50,7 @@ impl SliceMethod {
 
 /// How a method did.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SliceScore {
     /// Mean log-likelihood a held-out transition of each fold.
     pub folds: Vec<f64>,

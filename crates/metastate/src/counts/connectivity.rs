@@ -8,6 +8,7 @@ const NEAR_ABSORBING: f64 = 0.99;
 
 /// States that can all reach each other.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StateClass {
     /// Number of states.
     pub states: usize,
@@ -21,6 +22,7 @@ pub struct StateClass {
 
 /// How the counts hang together.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Connectivity {
     /// The strongly connected classes, most states first (then most weight, then lowest row).
     pub classes: Vec<StateClass>,

@@ -17,6 +17,7 @@ fn latent_connected(left: &Mat, right: &Mat) -> bool {
 
 /// How the states hang together.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Classes {
     /// The class of each state.
     pub class_of: Vec<u32>,

@@ -28,6 +28,7 @@ pub struct Flux {
 
 /// One way from A to B.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Pathway {
     /// From A to B.
     pub nodes: Vec<usize>,

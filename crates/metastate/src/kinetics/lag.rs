@@ -33,6 +33,7 @@ pub struct Between {
 
 /// Data counted at one lag: the projection on the memberships alone, no chain next to it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct LagLook {
     /// The lag in frames.
     pub lag: f64,

@@ -270,11 +270,13 @@ impl Kinetics {
 
 /// Departures below this are made larger by a power of two: their products would leave the numbers, and the chain knows shares only.
 const TINY: f64 = 1e-200;
+/// The power of two.
+const LIFT: i32 = 1000;
 
 fn lifted(departures: &[f64]) -> std::borrow::Cow<'_, [f64]> {
     let most = departures.iter().copied().fold(0.0, f64::max);
     match most < TINY {
-        true => departures.iter().map(|n| n * 2f64.powi(1000)).collect(),
+        true => departures.iter().map(|n| n * 2f64.powi(LIFT)).collect(),
         false => departures.into(),
     }
 }

@@ -13,6 +13,7 @@ use crate::linalg::{Mat, thin};
 
 /// What a policy can lose where next states fall as often as they were counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct LossBound {
     /// `2 gamma max |(P - X) v| / (1 - gamma)`.
     pub loss: f64,

@@ -19,6 +19,7 @@ const ROUNDS: usize = 5;
 
 /// Rewards with standard errors.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Rewards {
     /// theta: what is paid for going to each meta-state.
     pub metastate: Vec<f64>,

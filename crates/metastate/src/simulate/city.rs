@@ -24,6 +24,7 @@ const STAY: f64 = 0.62;
 
 /// A trip: origin and destination with coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Trip {
     /// Cell of the origin.
     pub from: u32,

@@ -17,6 +17,7 @@ const STAY: f64 = 0.6;
 
 /// A city with soft zones.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SoftCity {
     /// `cells x zones`: how much a cell belongs to each zone; rows sum to one.
     pub u: Mat,

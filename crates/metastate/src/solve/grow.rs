@@ -43,6 +43,9 @@ const POWER_STEPS: usize = 8;
 /// Two atoms with a larger inner product than this are one.
 const SAME_ATOM: f64 = 0.9;
 
+/// A direction whose value grows by no more than this share in a step has arrived.
+const ARRIVED: f64 = 1e-8;
+
 /// A pair of nonnegative unit vectors and `u^T W v`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
@@ -196,7 +199,7 @@ pub(crate) fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, V
         w.transposed_times(&u, &mut next);
         let found = best_response(&mut next, right);
         std::mem::swap(&mut v, &mut next);
-        let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + 1e-8) || *new == 0.0);
+        let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + ARRIVED) || *new == 0.0);
         values = found;
         if settled {
             break;

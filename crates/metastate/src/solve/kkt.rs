@@ -45,6 +45,7 @@ impl Products {
 
 /// How far a point is from satisfying the KKT conditions.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct LocalErrors {
     /// Relative l1 residual of the condition on U.
     pub rel_le1: f64,

@@ -14,6 +14,8 @@ use crate::linalg::{Mat, Operator, thin};
 /// Largest number of states for which a vanishing residual is recomputed entry by entry.
 const DENSE_RESIDUAL: usize = 6000;
 
+/// Below this share of `||Xi P||^2` a fidelity is all rounding and is summed entry by entry.
+const ALL_ROUNDING: f64 = 1e-10;
 /// Below this share of `||Xi P||^2` a published fidelity is summed entry by entry.
 const CANCELLED: f64 = 1e-4;
 
@@ -280,7 +282,7 @@ impl<'a> Problem<'a> {
     /// F from `<Xi^2 Q, U> = <B, V>`, A and G; recomputed entry by entry when the difference would be all rounding.
     pub(crate) fn objective_from(&self, x: &Factors, cross: f64, a: &Mat, g: &Mat) -> Objective {
         let mut fidelity = self.fidelity_from(cross, a, g);
-        if fidelity < 1e-10 * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
+        if fidelity < ALL_ROUNDING * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
             fidelity = self.fidelity_by_rows(x);
         }
         let regularizer = regularizer(&self.u_norms(&x.u), &self.v_norms(&x.v, g));

@@ -98,6 +98,9 @@ impl Preference {
     }
 }
 
+/// A vertex of the linear program may lie outside by this much.
+const OUTSIDE: f64 = 1e-7;
+
 /// A vertex of `{theta : N theta <= 1}` where N holds the first `null` eigenvectors; returns `1 - N theta >= 0`, with at least
 /// `null` zeros.
 fn vertex(vectors: &Mat, null: usize, atoms: &Mat, preference: Preference) -> Option<Vec<f64>> {
@@ -120,5 +123,5 @@ fn vertex(vectors: &Mat, null: usize, atoms: &Mat, preference: Preference) -> Op
     let rest: Vec<f64> =
         (0..s).map(|j| 1.0 - theta.iter().enumerate().map(|(k, t)| vectors[(j, k)] * solution.var_value(*t)).sum::<f64>()).collect();
     // The crate's answer is checked, not believed.
-    rest.iter().all(|r| r.is_finite() && *r >= -1e-7).then(|| rest.into_iter().map(|r| r.max(0.0)).collect())
+    rest.iter().all(|r| r.is_finite() && *r >= -OUTSIDE).then(|| rest.into_iter().map(|r| r.max(0.0)).collect())
 }

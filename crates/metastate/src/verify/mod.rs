@@ -29,7 +29,7 @@ const SUPPORT: f64 = 1e-9;
 
 /// The problem `min 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, and the factors that are claimed to solve it.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
+pub struct Claimed<'a> {
     /// P.
     pub p: &'a dyn Operator,
     /// The diagonal of Xi, a weight for each row of P.
@@ -58,6 +58,7 @@ pub struct Witness<'a> {
 
 /// How far U and V are from the constraints.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Feasibility {
     /// Largest `|sum_j u_ij - 1|`.
     pub row_sum_error: f64,
@@ -94,6 +95,7 @@ pub enum BoundProof {
 
 /// All figures of a solution, computed anew.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Recomputed {
     /// Number of columns of U and V.
     pub rank: usize,
@@ -143,15 +145,15 @@ pub struct Recomputed {
     pub rel_se: Option<f64>,
 }
 
-/// Recomputes all figures of an answer, those against the truth where it is given.
+/// Recomputes all figures of what is claimed, those against the truth where it is given.
 ///
 /// Up to 1200 rows and columns the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
 /// when there is no witness, the dual is climbed for 60 steps. Beyond 5000 states only the witness, if there is one, is
 /// tried as a dual point. `seed` feeds the random starts; the result does not depend on the number of threads.
-pub fn recompute(answer: &Answer<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>, seed: u64) -> Result<Recomputed> {
-    check_input(answer, witness, truth)?;
-    let Answer { xi, lambda, u, v, .. } = *answer;
-    let p = Rows::new("the transition matrix", answer.p)?;
+pub fn recompute(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>, seed: u64) -> Result<Recomputed> {
+    check_input(claimed, witness, truth)?;
+    let Claimed { xi, lambda, u, v, .. } = *claimed;
+    let p = Rows::new("the transition matrix", claimed.p)?;
 
     let fidelity = 0.5 * p.residual2(xi, u, v);
     // An entry of X is wrong by its share at most, so `||Xi (P - X)||` by so much of `||Xi P||`, and its square by twice the product and the square.
@@ -162,7 +164,7 @@ pub fn recompute(answer: &Answer<'_>, witness: Option<Witness<'_>>, truth: Optio
     let regularizer: f64 = u_norms.iter().zip(&v_norms).map(|(u, v)| u * v).sum();
     let objective = fidelity + lambda * regularizer;
 
-    let local = local_errors(&p, answer, &u_norms, &v_norms);
+    let local = local_errors(&p, claimed, &u_norms, &v_norms);
     let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu, clip: None };
 
     let singular = if p.side() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
@@ -215,8 +217,8 @@ fn relative_gap(ray: &Ray, polar: f64, objective: f64) -> f64 {
     (objective - ray.value(if polar > 0.0 { 1.0 / polar } else { 0.0 })) / objective
 }
 
-fn check_input(answer: &Answer<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>) -> Result<()> {
-    let Answer { p, xi, lambda, u, v } = *answer;
+fn check_input(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>) -> Result<()> {
+    let Claimed { p, xi, lambda, u, v } = *claimed;
     let (m, n) = (p.rows(), p.cols());
     if m == 0 || n == 0 {
         return Err(Error::Empty { what: "the transition matrix" });
@@ -289,8 +291,8 @@ struct LocalErrors {
 
 /// The multipliers mu and the paper's relLE1 and relLE2 (its section 6.1). With `grad g = Xi^2 (U V^T - P)`:
 /// `grad g V = Xi^2 (U (V^T V) - P V)` and `grad g^T U = V (U^T Xi^2 U) - P^T Xi^2 U`.
-fn local_errors(p: &Rows, answer: &Answer<'_>, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
-    let Answer { xi, lambda, u, v, .. } = *answer;
+fn local_errors(p: &Rows, claimed: &Claimed<'_>, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
+    let Claimed { xi, lambda, u, v, .. } = *claimed;
     let (m, n, s) = (u.rows(), v.rows(), u.cols());
     let xi2: Vec<f64> = xi.iter().map(|x| x * x).collect();
     // A column of length zero has no direction; its terms are zero.

@@ -8,7 +8,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::dual::{Ray, defect, eigen, gram, positive_definite};
+use super::dual::{LANCZOS_ROOM, Ray, defect, eigen, gram, lanczos_loss, positive_definite};
 use super::rows::{beside, by_rows, check_finite, column_norms, column_sums, cross, dot, product, sum};
 use super::{BoundProof, LocalErrors, Recomputed, SUPPORT, Witness, feasibility, rounding_share};
 use crate::error::{Error, Result};
@@ -23,8 +23,13 @@ const SHARP: f64 = 1e-9;
 const LANCZOS: (usize, f64) = (480, 1e-12);
 /// Power steps that look for the noise.
 const POWER: usize = 120;
+/// Where Lanczos finds no new direction longer than this, beside the largest eigenvalue, there is none.
+const NO_MORE: f64 = 1e-13;
 /// Steps for one meta-state, at most.
 const ONE: usize = 20_000;
+
+/// It has arrived where no destination moves by more than this.
+const ARRIVED: f64 = 1e-14;
 
 /// The stated problem, but for its data: what the result says that it is.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +48,7 @@ pub struct Terms<'a> {
 
 /// Beside the figures of the solution: what the terms rest on.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Whiteness {
     /// How far the two bases are from orthonormal.
     pub defect: f64,
@@ -391,14 +397,14 @@ impl Dual<'_> {
             let (out, clip) = (stretched(self.terms.columns, &out, inverse), product(&right, &cross(&left, y, None)));
             by_rows(n, y.cols(), |j, o| (0..o.len()).for_each(|k| o[k] = out[(j, k)] - clip[(j, k)]))
         };
-        let steps = LANCZOS.0.min(200_000_000 / n).max(2);
-        let loss = ((1.648 * (n as f64).sqrt() / LANCZOS.1).ln() / (2.0 * steps as f64 - 1.0)).powi(2);
+        let steps = LANCZOS.0.min(LANCZOS_ROOM / n).max(2);
+        let loss = lanczos_loss(n, steps, LANCZOS.1);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(0x7768_6974));
         let mut vector = Mat::from_fn(n, 1, |_, _| StandardNormal.sample(&mut rng));
         let (mut basis, mut diagonal, mut beside_it) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new());
         for _ in 0..steps {
             let length = column_norms(&vector)[0];
-            if length <= 1e-13 * diagonal.first().copied().unwrap_or(0.0f64).max(f64::MIN_POSITIVE) {
+            if length <= NO_MORE * diagonal.first().copied().unwrap_or(0.0f64).max(f64::MIN_POSITIVE) {
                 break;
             }
             if !basis.is_empty() {
@@ -488,7 +494,7 @@ fn one_metastate(white: &White, terms: &Terms) -> (Mat, Mat, f64) {
         let next = Mat::from_fn(n, 1, |j, _| (free[j] - tau * white.measure[j]).max(0.0));
         let moved = (0..n).map(|j| (next[(j, 0)] - f[(j, 0)]).abs()).fold(0.0, f64::max);
         f = next;
-        if moved <= 1e-14 {
+        if moved <= ARRIVED {
             break;
         }
     }

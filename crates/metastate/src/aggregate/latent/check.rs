@@ -9,6 +9,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// One pair of parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct CheckEntry {
     /// From this part,
     pub from: usize,

@@ -6,6 +6,7 @@ use crate::linalg::Mat;
 
 /// Meta-states that the chain never leaves once it is among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClosedClass {
     /// Meta-states, from 0, ascending.
     pub members: Vec<usize>,
@@ -15,6 +16,7 @@ pub struct ClosedClass {
 
 /// Closed classes and what lies between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Structure {
     /// By their first member. There is at least one.
     pub closed: Vec<ClosedClass>,

@@ -11,6 +11,7 @@ use crate::linalg::{Mat, thin};
 
 /// The committor between two meta-states.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Committor {
     /// Probability that the latent chain meets B before A, from each meta-state: 0 at A, 1 at B.
     pub forward: Vec<f64>,

@@ -7,6 +7,7 @@ use crate::stats::{central, reflected};
 
 /// One eigenvalue.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Mode {
     /// Real part.
     pub re: f64,
@@ -32,11 +33,14 @@ impl Mode {
     }
 }
 
+/// Moduli that agree to a part in so many are the same.
+const SAME_MODULUS: f64 = 1e12;
+
 /// The eigenvalues of a small matrix, largest modulus first; the first `on_unit_circle` are known to have modulus one.
 pub(crate) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
     let mut values = small::eigenvalues(k).unwrap_or_default();
     // The eigenvalue 1 before others of modulus one, of a pair the positive imaginary part first.
-    let key = |&(re, im): &(f64, f64)| (re.hypot(im) * 1e12).round();
+    let key = |&(re, im): &(f64, f64)| (re.hypot(im) * SAME_MODULUS).round();
     values.sort_by(|a, b| key(b).total_cmp(&key(a)).then(b.0.total_cmp(&a.0)).then(b.1.total_cmp(&a.1)));
     values.into_iter().enumerate().map(|(n, value)| Mode::new(value, n < on_unit_circle)).collect()
 }

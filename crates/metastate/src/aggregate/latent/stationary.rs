@@ -7,6 +7,7 @@ use crate::linalg::Mat;
 
 /// One law for each closed class, and the one that a given start leads to.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StationaryLaws {
     /// Closed classes, in the order of `laws`.
     pub structure: Structure,

@@ -16,6 +16,7 @@ const WINDOW: usize = 5;
 
 /// What the least-squares refit gives.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct LeastSquares {
     /// U and V.
     pub factors: Factors,

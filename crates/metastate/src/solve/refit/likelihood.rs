@@ -34,6 +34,9 @@ const KEEP: f64 = 0.05;
 /// Factor between the longest extrapolations that are tried.
 const LONGER: f64 = 4.0;
 
+/// `a_k` of the prior is at least this part of an even share.
+const LEAST_MASS: f64 = 1e-3;
+
 /// Choices of the likelihood refit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LikelihoodSettings {
@@ -176,10 +179,10 @@ fn check(observed: &Observed, start: &Factors, settings: &LikelihoodSettings) ->
     Ok(())
 }
 
-/// `a_k`: the mass of each meta-state at the start, none below a thousandth of an even share.
+/// `a_k`: the mass of each meta-state at the start, none below [`LEAST_MASS`].
 pub(super) fn prior_mass(observed: &Observed, start: &Factors) -> Vec<f64> {
     let mut mass = start.mass(&observed.share);
-    let least = 1e-3 / start.rank() as f64;
+    let least = LEAST_MASS / start.rank() as f64;
     mass.iter_mut().for_each(|m| *m = m.max(least));
     let sum: f64 = mass.iter().sum();
     mass.iter_mut().for_each(|m| *m /= sum);

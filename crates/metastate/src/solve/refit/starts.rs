@@ -37,6 +37,7 @@ pub struct Tried {
 
 /// The best refit.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct BestRefit {
     /// It; columns in the order of the factors given, as well as they match, or by mass where the ranks differ.
     pub fit: Likelihood,

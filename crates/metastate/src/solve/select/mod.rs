@@ -57,6 +57,7 @@ impl Default for SelectSettings {
 
 /// What was chosen, and what it was chosen from.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Choice {
     /// The rank.
     pub rank: usize,

@@ -67,6 +67,9 @@ pub struct Prior {
     pub marginal: Vec<f64>,
 }
 
+/// `a_k` of a prior is at least this part of an even share.
+const LEAST_MASS: f64 = 1e-3;
+
 /// The mass of each column by departures, none below a thousandth of an even share: the `a_k` of a prior that starts here.
 pub fn shares(counts: &Csr, u: &Mat) -> Vec<f64> {
     let total: f64 = counts.values().iter().sum();
@@ -75,7 +78,7 @@ pub fn shares(counts: &Csr, u: &Mat) -> Vec<f64> {
         let share = counts.row(i).1.iter().sum::<f64>() / total;
         mass.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += share * u);
     }
-    let least = 1e-3 / mass.len() as f64;
+    let least = LEAST_MASS / mass.len() as f64;
     mass.iter_mut().for_each(|m| *m = m.max(least));
     let sum: f64 = mass.iter().sum();
     mass.iter().map(|m| m / sum).collect()
@@ -212,13 +215,16 @@ pub fn merged(counts: &Csr, u: &Mat, v: &Mat) -> (Mat, Mat) {
     (new_u, new_v)
 }
 
+/// How far the two laws of a split column lean to their own destinations.
+const LEAN: f64 = 0.2;
+
 /// One column more: column k in two, whose laws lean to the destinations of even and of odd numbers.
 pub fn split(u: &Mat, v: &Mat, k: usize) -> (Mat, Mat) {
     let s = u.cols();
     let from = |c: usize| if c == s { k } else { c };
     let lean = |j: usize, c: usize| match (c == k, c == s) {
-        (true, _) => 1.0 + 0.2 * (1.0 - 2.0 * (j % 2) as f64),
-        (_, true) => 1.0 - 0.2 * (1.0 - 2.0 * (j % 2) as f64),
+        (true, _) => 1.0 + LEAN * (1.0 - 2.0 * (j % 2) as f64),
+        (_, true) => 1.0 - LEAN * (1.0 - 2.0 * (j % 2) as f64),
         _ => 1.0,
     };
     let new_u = Mat::from_fn(u.rows(), s + 1, |i, c| u[(i, from(c))] * if from(c) == k { 0.5 } else { 1.0 });
