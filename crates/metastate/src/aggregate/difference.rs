@@ -39,6 +39,7 @@ pub struct Difference {
 
 impl Difference {
     /// Compares two answers on their common states.
+    #[must_use]
     pub fn between(a: &Answer, b: &Answer) -> Self {
         let (of_a, of_b): (f64, f64) = (a.share.iter().sum(), b.share.iter().sum());
         let weight = |i: usize| 0.5 * (a.share[i] / of_a.max(f64::MIN_POSITIVE) + b.share[i] / of_b.max(f64::MIN_POSITIVE));

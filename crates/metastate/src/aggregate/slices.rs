@@ -44,6 +44,7 @@ impl SliceFlows {
     }
 
     /// `K_h`: where the meta-states lead in a slice, each row a law; a row of zeros where a meta-state sends nothing then.
+    #[must_use]
     pub fn chain(&self, slice: usize) -> Mat {
         let mut k = self.flows[slice].clone();
         for j in 0..k.rows() {

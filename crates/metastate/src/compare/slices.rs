@@ -38,6 +38,7 @@ impl SliceMethod {
     pub const ALL: [SliceMethod; 4] = [SliceMethod::Shared, SliceMethod::Alone, SliceMethod::Ignoring, SliceMethod::OneLaw];
 
     /// A short name for tables.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             SliceMethod::Shared => "shared-zones",

@@ -25,6 +25,7 @@ pub struct LossBound {
 
 impl LossBound {
     /// Whether the bound says more than that rewards are bounded.
+    #[must_use]
     pub fn says_something(&self) -> bool {
         self.loss < self.any
     }

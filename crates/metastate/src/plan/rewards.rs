@@ -38,6 +38,7 @@ pub struct Rewards {
 }
 
 /// From what was paid at the pairs with records; the others get what their memberships say.
+#[must_use]
 pub fn rewards(tried: &Tried, paid: &Paid, u: &Mat) -> Rewards {
     rewards_of(&tried.records, paid, u)
 }

@@ -96,6 +96,7 @@ fn centres(width: f64, height: f64, zones: usize, rng: &mut Xoshiro256PlusPlus) 
 
 impl SoftCity {
     /// The zone to which each cell belongs most.
+    #[must_use]
     pub fn zone(&self) -> Vec<u32> {
         self.u.largest_entries().map(|j| j as u32).collect()
     }

@@ -72,6 +72,7 @@ pub struct AscentSearch {
 
 impl AscentSearch {
     /// For a published value: as many starts as `REPORT_BUDGET` pays for.
+    #[must_use]
     pub fn to_report(problem: &Problem, x: &Factors, at_least: usize, seed: u64) -> AscentSearch {
         let a_start = 2 * STEPS_TO_REPORT * operations_a_column(problem, x);
         let starts = (REPORT_BUDGET / a_start).clamp(at_least, MOST_STARTS.max(at_least));
@@ -111,6 +112,7 @@ pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &AscentSearch,
 
 /// Early stopping rule: `count` random directions on the nonnegative sphere, without ascent. Returns the largest
 /// `phi(v) = ||[W v]_+||` and the pair that reached it.
+#[must_use]
 pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64) -> Violation {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -23,6 +23,7 @@ pub struct Products {
 
 impl Products {
     /// All four at `x`.
+    #[must_use]
     pub fn at(problem: &Problem, x: &Factors) -> Self {
         let mut products = Products::default();
         products.update_v(problem, x);
@@ -55,12 +56,14 @@ pub struct LocalErrors {
 
 impl LocalErrors {
     /// The larger of the two.
+    #[must_use]
     pub fn worst(&self) -> f64 {
         self.rel_le1.max(self.rel_le2)
     }
 }
 
 /// mu (one number a row) and the two local errors.
+#[must_use]
 pub fn multiplier_and_errors(problem: &Problem, x: &Factors, products: &Products) -> (Vec<f64>, LocalErrors) {
     let pull = Pull::at(problem, x, products);
     let (mu, error1, scale1) = on_memberships(problem, x, products, &pull);

@@ -47,6 +47,7 @@ const PRECISION: f64 = 1e-4;
 /// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(m) ||v||` on the simplex,
 /// m the number of rows, `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
 /// `alpha (c + lambda sqrt(m) / ||v||) = c`, found by bisection.
+#[must_use]
 pub fn rank_one(problem: &Problem) -> Factors {
     let frame = &problem.frame;
     let ones = Mat::from_fn(problem.rows(), 1, |i, _| frame.totals[i]);

@@ -41,6 +41,7 @@ pub struct Relaxation {
 
 impl Relaxation {
     /// Starts from the row space spanned by the columns of `b` (`n x k`).
+    #[must_use]
     pub fn from_row_space(problem: &Problem, b: Mat) -> Self {
         let mut x = Relaxation { b, ..Default::default() };
         x.update_a(problem);
@@ -48,6 +49,7 @@ impl Relaxation {
     }
 
     /// Number of columns.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.b.cols()
     }
@@ -262,6 +264,7 @@ pub fn solve(
 }
 
 /// A first row space: the constant vector and `P^T Xi^2` times random vectors.
+#[must_use]
 pub fn random_row_space(problem: &Problem, rank: usize, seed: u64) -> Mat {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let widest = rank.min(problem.rows()).min(problem.cols());

@@ -154,6 +154,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The paper's own choices: PALM-BB from `start_rank` random columns, rule (5.5), one column at a time, exact stopping.
+    #[must_use]
     pub fn paper(start_rank: usize, epsilon: f64) -> Self {
         Settings {
             solver: Solver::PalmBb(BbFormula::default()),

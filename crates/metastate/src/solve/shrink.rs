@@ -13,6 +13,7 @@ const VANISHED: f64 = 1e-9;
 
 /// Tries to remove as many columns as `||Xi Delta||_F <= epsilon` allows, `Delta = sum_j (N theta)_j U_j V_j^T`.
 /// Returns the shorter factors, or `None` if no column can go.
+#[must_use]
 pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64, removal: Removal) -> Option<Factors> {
     let s = x.rank();
     if s < 2 {
@@ -40,6 +41,7 @@ pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64, removal: R
 }
 
 /// The same as the settings ask for it, with F after it, where F (now `value`) does not rise by more than the share `rise`; the paper's absolute threshold does not ask what F does.
+#[must_use]
 pub fn without_redundant(problem: &Problem, x: &Factors, value: f64, settings: &Settings, rise: f64) -> Option<(Factors, f64)> {
     let epsilon = match settings.redundancy {
         Redundancy::Relative(share) => share * problem.data_norm2.sqrt(),

@@ -12,6 +12,7 @@ use crate::linalg::{Mat, small, thin};
 use crate::proof::point::beside;
 
 /// Rows of U and columns of V uniform on their simplices.
+#[must_use]
 pub fn random(problem: &Problem, rank: usize, seed: u64) -> Factors {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut draw = |_: usize, _: usize| -> f64 { Exp1.sample(&mut rng) };
@@ -36,6 +37,7 @@ const VERTEX_ROUNDING: f64 = 1e-10;
 const LEFT_OVER: f64 = 1e-12;
 
 /// The leading directions of `Xi P`, rows summing to one, from which starts of any rank up to `rank` are cut by [`spectral`].
+#[must_use]
 pub fn spectral_basis(problem: &Problem, rank: usize, seed: u64) -> Relaxation {
     let wanted = (rank + SPARE_DIRECTIONS).min(problem.rows()).min(problem.cols());
     // With a lambda that hardly shrinks this is a truncated singular value decomposition.
@@ -46,12 +48,14 @@ pub fn spectral_basis(problem: &Problem, rank: usize, seed: u64) -> Relaxation {
 }
 
 /// The spectral start in the paper's coordinates.
+#[must_use]
 pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
     spectral_in(&Frame::plain(x.a.rows(), x.b.rows()), x, rank)
 }
 
 /// Rows of A lie in the plane `a . (B^T 1) = 1`, inside the convex hull of the meta-states. The outermost rows (successive
 /// projections) stand in for the meta-states; memberships are the coordinates with respect to them.
+#[must_use]
 pub fn spectral_in(frame: &Frame, x: &Relaxation, rank: usize) -> Option<Factors> {
     let k = rank.min(x.rank());
     // The leading k directions of X: columns of B are orthogonal and sorted by length.
@@ -108,6 +112,7 @@ pub(crate) fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
 }
 
 /// Adds random columns with little weight until there are `rank`.
+#[must_use]
 pub fn widen(problem: &Problem, x: Factors, rank: usize, seed: u64) -> Factors {
     let have = x.rank();
     let extra = random(problem, rank - have, seed);

@@ -20,16 +20,19 @@ pub struct Steering(f64);
 
 impl Steering {
     /// A guess; zero is the one that is always right.
+    #[must_use]
     pub fn new(guess: f64) -> Self {
         Steering(guess)
     }
 
     /// The guess as a number, to compare with an objective.
+    #[must_use]
     pub fn guess(self) -> f64 {
         self.0
     }
 
     /// `(F - guess) / F`.
+    #[must_use]
     pub fn gap(self, objective: f64) -> f64 {
         (objective - self.0) / objective
     }

@@ -83,6 +83,7 @@ pub struct Check {
 /// a search, and two honest ones differ: it may not be smaller than what any search from the solution's own columns finds. `rel_dg`
 /// follows from it. `lower_bound` and `certified_gap` may not be *better* than what is proven here by more than rounding and the
 /// looseness of the proof explain. A number that is NaN, or was claimed and could not be recomputed, never stands.
+#[must_use]
 pub fn compare(reported: &Reported, recomputed: &Recomputed) -> Vec<Check> {
     let (r, f) = (recomputed, recomputed.objective.abs());
     let rounding = r.fidelity_rounding;
@@ -132,6 +133,7 @@ fn explained(objective: f64, bound: f64, of_one: f64) -> Option<f64> {
 impl Recomputed {
     /// By what share of the objective an honest lower bound may lie above the one that was proven here: rounding, and how far the norm
     /// of the dual point was proven to be above 1, which another proof may have done better.
+    #[must_use]
     pub fn bound_slack(&self) -> f64 {
         let loose = (self.bound_norm - 1.0).clamp(0.0, MOST_UNEXPLAINED);
         let share = if matches!(self.bound_proof, BoundProof::Lanczos { .. }) { 1.0 } else { DONE_BETTER };

@@ -41,6 +41,7 @@ pub struct LambdaMaxCheck {
 
 impl LambdaMaxCheck {
     /// Whether the stated value stands.
+    #[must_use]
     pub fn stands(&self) -> bool {
         // Where rounding is larger than what pays, no search can tell.
         let untold = self.rounding > PAYS && self.below_it > 1.0 - self.rounding;

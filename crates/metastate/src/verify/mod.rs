@@ -70,6 +70,7 @@ pub struct Feasibility {
 
 impl Feasibility {
     /// The largest of the three violations.
+    #[must_use]
     pub fn worst(&self) -> f64 {
         self.row_sum_error.max(self.column_sum_error).max(-self.most_negative)
     }

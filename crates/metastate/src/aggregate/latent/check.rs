@@ -29,6 +29,7 @@ pub struct CheckEntry {
 
 impl CheckEntry {
     /// Whether the prediction lies in the interval.
+    #[must_use]
     pub fn agrees(&self) -> bool {
         (self.low..=self.high).contains(&self.predicted)
     }
@@ -83,6 +84,7 @@ fn lump(counts: &Csr, part: &[usize], parts: usize) -> Mat {
 }
 
 /// Wilson's 95 % interval for a share seen in n independent trials.
+#[must_use]
 pub fn wilson(share: f64, n: f64) -> (f64, f64) {
     let z2 = Z * Z / n;
     let centre = (share + 0.5 * z2) / (1.0 + z2);

@@ -26,6 +26,7 @@ pub struct Structure {
 
 impl Structure {
     /// Of any stochastic matrix.
+    #[must_use]
     pub fn of(k: &Mat) -> Self {
         let s = k.rows();
         let (class, number) = strong_classes(s, |i, cursor| (cursor..s).find(|&j| k[(i, j)] > 0.0).map(|j| (j + 1, j)));
@@ -44,11 +45,13 @@ impl Structure {
     }
 
     /// Eigenvalues of modulus one: as many as the periods add up to.
+    #[must_use]
     pub fn on_unit_circle(&self) -> usize {
         self.closed.iter().map(|c| c.period).sum()
     }
 
     /// What a user must know before trusting a single stationary law; `None` for an ordinary chain.
+    #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let names = |list: &[usize]| list.iter().map(|j| (j + 1).to_string()).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
@@ -98,6 +101,7 @@ fn gcd(a: usize, b: usize) -> usize {
 
 impl LatentChain<'_> {
     /// Closed classes, transient meta-states, periods.
+    #[must_use]
     pub fn structure(&self) -> Structure {
         Structure::of(&self.k)
     }

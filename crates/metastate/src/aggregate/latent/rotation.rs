@@ -42,6 +42,7 @@ pub enum Rotation {
 }
 
 /// Looks for another factorisation of the same X, all meta-states free.
+#[must_use]
 pub fn largest_rotation(chain: &LatentChain) -> Rotation {
     let s = chain.rank();
     if s == 1 {

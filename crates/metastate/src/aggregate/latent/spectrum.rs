@@ -21,6 +21,7 @@ pub struct Mode {
 
 impl Mode {
     /// `|lambda|`.
+    #[must_use]
     pub fn modulus(&self) -> f64 {
         self.re.hypot(self.im)
     }
@@ -48,6 +49,7 @@ pub(crate) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
 /// The intervals of the timescales at this confidence: one pair for each eigenvalue after the first, by its place in the order. The prior multiplies eigenvalues by something
 /// less than one, so the errors of the draws are taken as factors: the published modulus, divided by the tails of `|lambda'| / |lambda|`, clipped to [0, 1] and turned into times (1 is
 /// for ever), and what most draws say inside.
+#[must_use]
 pub fn timescale_intervals(latent: &LatentDraws, confidence: f64) -> Vec<(f64, f64)> {
     let moduli = |k: &Mat| -> Vec<f64> {
         let modulus = |m: &Mode| if m.timescale.is_infinite() { 1.0 } else { m.modulus() };
@@ -78,6 +80,7 @@ fn timescale(modulus: f64) -> f64 {
 
 impl LatentChain<'_> {
     /// All `s` eigenvalues, largest modulus first; the first is 1.
+    #[must_use]
     pub fn spectrum(&self) -> Vec<Mode> {
         modes(&self.k, Structure::of(&self.k).on_unit_circle())
     }

@@ -38,6 +38,7 @@ impl LatentChain<'_> {
     }
 
     /// `V a`, the law over states that belongs to a law over meta-states.
+    #[must_use]
     pub fn over_states(&self, law: &[f64]) -> Vec<f64> {
         self.destinations_of(law)
     }

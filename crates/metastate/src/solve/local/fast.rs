@@ -48,6 +48,7 @@ pub struct Fast {
 
 impl Fast {
     /// `memory` points are combined by the acceleration; 0 switches it off.
+    #[must_use]
     pub fn new(memory: usize) -> Self {
         Fast {
             memory,

@@ -62,6 +62,7 @@ pub struct Starts<'a> {
 
 impl<'a> Starts<'a> {
     /// These factors, and the spectral start of this rank.
+    #[must_use]
     pub fn new(given: &'a Factors, rank: usize, seed: u64) -> Self {
         Starts { rank, given, spectral: None, seed }
     }

@@ -42,6 +42,7 @@ fn moved(x: &Mat, p: &dyn Operator) -> Mat {
 }
 
 /// How far `G R = S` is from holding, relative to S.
+#[must_use]
 pub fn projection_residual(gram: &Mat, through: &Mat, projected: &Mat) -> f64 {
     let s = gram.rows();
     let largest = through.as_slice().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
@@ -56,6 +57,7 @@ pub fn projection_residual(gram: &Mat, through: &Mat, projected: &Mat) -> f64 {
 }
 
 /// How far a stochastic K is from the best one next to R: with `g = G (K - R)`, every row of g is constant where K is positive and no smaller elsewhere. Relative to G; infinite where K is not stochastic.
+#[must_use]
 pub fn neighbour_residual(gram: &Mat, projected: &Mat, chain: &Mat) -> f64 {
     let s = gram.rows();
     let mut worst: f64 = 0.0;

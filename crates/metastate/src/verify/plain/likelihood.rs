@@ -6,6 +6,7 @@ use crate::linalg::{Csr, Mat, Operator};
 const LIFT: f64 = 1e-3;
 
 /// `m_j = (n_j + e) / (n + d e)`, `n_j` the arrivals at j; e is 1, or `n / d` where there are fewer transitions than states.
+#[must_use]
 pub fn marginal(counts: &Csr) -> Vec<f64> {
     let mut law = vec![0.0; counts.cols()];
     counts.triplets().for_each(|(_, j, n)| law[j as usize] += n);
@@ -16,6 +17,7 @@ pub fn marginal(counts: &Csr) -> Vec<f64> {
 }
 
 /// `sum n_ij ln (U V^T)_ij / n`.
+#[must_use]
 pub fn log_likelihood(counts: &Csr, u: &Mat, v: &Mat) -> f64 {
     let (mut sum, mut total) = (0.0, 0.0);
     for (i, j, n) in counts.triplets().filter(|t| t.2 > 0.0) {
@@ -71,6 +73,7 @@ pub struct Prior {
 const LEAST_MASS: f64 = 1e-3;
 
 /// The mass of each column by departures, none below a thousandth of an even share: the `a_k` of a prior that starts here.
+#[must_use]
 pub fn shares(counts: &Csr, u: &Mat) -> Vec<f64> {
     let total: f64 = counts.values().iter().sum();
     let mut mass = vec![0.0; u.cols()];
@@ -95,6 +98,7 @@ fn prior_terms(u: &Mat, v: &Mat, marginal: &[f64]) -> Vec<f64> {
 }
 
 /// The log-likelihood a transition with the prior.
+#[must_use]
 pub fn penalised(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior) -> f64 {
     let total: f64 = counts.values().iter().sum();
     let terms = prior_terms(u, v, &prior.marginal);
@@ -103,6 +107,7 @@ pub fn penalised(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior) -> f64 {
 }
 
 /// The least and the most that [`penalised`] can be, whatever the shares `a_k`.
+#[must_use]
 pub fn most_penalised(counts: &Csr, u: &Mat, v: &Mat, strength: f64) -> (f64, f64) {
     let (plain, total) = (log_likelihood(counts, u, v), counts.values().iter().sum::<f64>());
     if strength == 0.0 {
@@ -125,6 +130,7 @@ pub struct Fitted {
 }
 
 /// Passes of expectation and maximisation from a start, with a prior of this strength, until ten gain less than `tolerance` a transition.
+#[must_use]
 pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, tolerance: f64) -> Fitted {
     let prior = Prior { strength, shares: shares(counts, u), marginal: marginal(counts) };
     let mut u = Mat::from_fn(u.rows(), u.cols(), |i, k| (1.0 - LIFT) * u[(i, k)] + LIFT * prior.shares[k]);
@@ -175,6 +181,7 @@ fn pass(counts: &Csr, u: &mut Mat, v: &mut Mat, prior: &Prior) {
 }
 
 /// A start from the counts alone: the laws of states that lie far from each other (weighed by their departures), every membership the same.
+#[must_use]
 pub fn anchored(counts: &Csr, rank: usize) -> (Mat, Mat) {
     let d = counts.rows();
     let law = marginal(counts);
@@ -202,6 +209,7 @@ pub fn anchored(counts: &Csr, rank: usize) -> (Mat, Mat) {
 
 /// One column fewer: the two whose union loses least likelihood are put together. What the union of columns k and l loses is, to first
 /// order, their masses times the distances of their laws to the law of both.
+#[must_use]
 pub fn merged(counts: &Csr, u: &Mat, v: &Mat) -> (Mat, Mat) {
     let (s, mass) = (u.cols(), shares(counts, u));
     let both = |j: usize, k: usize, l: usize| (mass[k] * v[(j, k)] + mass[l] * v[(j, l)]) / (mass[k] + mass[l]);
@@ -219,6 +227,7 @@ pub fn merged(counts: &Csr, u: &Mat, v: &Mat) -> (Mat, Mat) {
 const LEAN: f64 = 0.2;
 
 /// One column more: column k in two, whose laws lean to the destinations of even and of odd numbers.
+#[must_use]
 pub fn split(u: &Mat, v: &Mat, k: usize) -> (Mat, Mat) {
     let s = u.cols();
     let from = |c: usize| if c == s { k } else { c };
