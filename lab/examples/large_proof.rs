@@ -6,7 +6,7 @@
 
 use metastate::simulate::planted_groups;
 use metastate::solve::{Control, Observer, Phase, Problem, Progress, Settings, Start, lambda_max, lambda_of_rank, solve};
-use metastate::verify::recompute;
+use metastate::verify::{Claimed, recompute};
 use metastate::workspace::refit::SpectralFits;
 use metastate::{Chain, Estimate};
 
@@ -57,7 +57,7 @@ fn main() -> metastate::Result<()> {
     let from = seconds();
     let x = &solution.factors;
     let witness = solution.witness.for_checking();
-    let again = recompute(chain.p(), chain.weights(), lambda, &x.u, &x.v, Some(witness), None, seed)?;
+    let again = recompute(&Claimed { p: chain.p(), xi: chain.weights(), lambda, u: &x.u, v: &x.v }, Some(witness), None, seed)?;
     println!(
         "  verify {:.1} s: gap {:.2e}, norm {:.8}, {:?}, room {:.1e}; the difference of the bounds {:.1e} of F",
         seconds() - from,

@@ -7,8 +7,7 @@ use std::str::FromStr;
 
 pub use metastate_options::Common;
 use metastate_options::{
-    AssignCommand, CompareCommand, CompletionsArgs, CountCommand, ExplainArgs, FitCommand, Given, ManArgs, RunArgs, SimulateWhat,
-    VerifyArgs,
+    AssignCommand, CompareCommand, CompletionsArgs, CountCommand, ExplainArgs, Given, ManArgs, SimulateWhat, VerifyArgs,
 };
 use metastate_report::folder::{Draft, check_free};
 use metastate_tasks::error::{CliError, FAILED, Result};
@@ -73,49 +72,11 @@ pub fn run(given: &Given) -> Result<ExitCode> {
         return reproduce::hand_over();
     }
     let mut session = Session::begin(given)?;
-    let Session { common, reporter, stopper } = &mut session;
-    let seed = common.seed;
     match name {
-        "fit" | "path" => {
-            let command = FitCommand { input: given.checked()?, fit: given.checked()?, run: given.checked::<RunArgs>()? };
-            let out = command.run.out.clone();
-            let FitCommand { input, fit, run } = command;
-            let job = fit::Job { input, fit, run, whole_path: name == "path", seed, command: command_line() };
-            if job.run.estimate {
-                let needs = fit::estimate(&job, reporter, stopper, |watch| data::ingest(&job.input, job.fit.needs_parts(), watch))?;
-                session.tell(&needs, || needs.describe())?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            let summary = fit::run(&job, reporter, stopper)?;
-            session.tell(&summary, || fit::describe(&summary, &out))?;
-        }
-        "verify" => {
-            let asked: VerifyArgs = given.checked()?;
-            let outcome = verify::run(&asked.result, asked.deep, reporter, stopper)?;
-            session.tell(&outcome, || words::verify::table(&outcome))?;
-            if session.common.quiet && !session.common.json {
-                // The one thing that even a quiet answer must say: what does not stand.
-                let wrong = outcome.checks.iter().filter(|line| !line.agrees);
-                wrong.for_each(|line| terminal::say(&format!("{}: {}; found: {}", line.name, line.reported, line.recomputed)));
-            }
-            return Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(FAILED) });
-        }
-        "compare" => {
-            let command = CompareCommand { input: given.checked()?, compare: given.checked()? };
-            if command.compare.estimate {
-                let needs = compare::estimate(&command, reporter, stopper)?;
-                session.tell(&needs, || needs.describe())?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            let compared = compare::run(&command, seed, reporter, stopper)?;
-            session.tell(&compared, || words::compare::describe(&compared))?;
-        }
-        "assign" => {
-            let command =
-                AssignCommand { input: given.checked()?, assign: given.checked()?, given: given.names().map(str::to_owned).collect() };
-            let assigned = assign::run(&command, reporter, stopper)?;
-            session.tell(&assigned, || assigned.describe())?;
-        }
+        "fit" | "path" => fitted(given, &mut session, name == "path")?,
+        "verify" => return verified(given, &mut session),
+        "compare" => compared(given, &mut session)?,
+        "assign" => assigned(given, &mut session)?,
         "report" => {
             let made = report::run(&given.checked()?)?;
             session.tell(&made, || made.describe())?;
@@ -124,24 +85,15 @@ pub fn run(given: &Given) -> Result<ExitCode> {
             let found = diff::run(&given.checked()?)?;
             session.tell(&found, || words::diff::describe(&found))?;
         }
-        "count" => {
-            let command = CountCommand { input: given.checked()?, count: given.checked()? };
-            if command.count.print_sql {
-                let query = count::query(&command, count::Answer::Triplets)?;
-                if session.common.json { print_json(&query)? } else { print_bytes(query.sql.as_bytes())? }
-            } else {
-                let counted = count::run(&command, reporter, stopper)?;
-                session.tell(&counted, || counted.describe())?;
-            }
-        }
+        "count" => counted(given, &mut session)?,
         "forecast" => {
             let asked: metastate_options::ForecastArgs = given.checked()?;
-            let found = forecast::run(&asked, reporter, stopper)?;
+            let found = forecast::run(&asked, &mut session.reporter, &session.stopper)?;
             session.tell(&found, || words::forecast::describe(&found, asked.out.as_deref()))?;
         }
         "plan" => {
             let asked: metastate_options::PlanArgs = given.checked()?;
-            let record = plan::run(&asked, seed, reporter, stopper)?;
+            let record = plan::run(&asked, session.common.seed, &mut session.reporter, &session.stopper)?;
             session.tell(&record, || plan::describe(&record, &asked.result))?;
         }
         "controlled" => simulated(&session, SimulateWhat::Controlled(given.checked()?))?,
@@ -150,7 +102,7 @@ pub fn run(given: &Given) -> Result<ExitCode> {
         "city" => simulated(&session, SimulateWhat::City(given.checked()?))?,
         "groups" => simulated(&session, SimulateWhat::Groups(given.checked()?))?,
         "demo" => {
-            let tour = demo::run(&given.checked()?, seed, reporter, stopper)?;
+            let tour = demo::run(&given.checked()?, session.common.seed, &mut session.reporter, &session.stopper)?;
             session.tell(&tour, || tour.describe())?;
         }
         "explain" => print_line(&explain::explain(given.checked::<ExplainArgs>()?.code.as_deref())?)?,
@@ -159,6 +111,60 @@ pub fn run(given: &Given) -> Result<ExitCode> {
         other => return Err(CliError::failed("E-CLI-ARGUMENT", format!("nothing is known of the command {other}"))),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn fitted(given: &Given, session: &mut Session, whole_path: bool) -> Result<()> {
+    let Session { common, reporter, stopper } = &mut *session;
+    let (input, fit, run) = (given.checked()?, given.checked()?, given.checked()?);
+    let job = fit::Job { input, fit, run, whole_path, seed: common.seed, command: command_line() };
+    if job.run.estimate {
+        let needs = fit::estimate(&job, reporter, stopper, |watch| data::ingest(&job.input, job.fit.needs_parts(), watch))?;
+        return session.tell(&needs, || needs.describe());
+    }
+    let summary = fit::run(&job, reporter, stopper)?;
+    session.tell(&summary, || fit::describe(&summary, &job.run.out))
+}
+
+/// The only command whose answer may be no.
+fn verified(given: &Given, session: &mut Session) -> Result<ExitCode> {
+    let asked: VerifyArgs = given.checked()?;
+    let outcome = verify::run(&asked.result, asked.deep, &mut session.reporter, &session.stopper)?;
+    session.tell(&outcome, || words::verify::table(&outcome))?;
+    if session.common.quiet && !session.common.json {
+        // The one thing that even a quiet answer must say: what does not stand.
+        let wrong = outcome.checks.iter().filter(|line| !line.agrees);
+        wrong.for_each(|line| terminal::say(&format!("{}: {}; found: {}", line.name, line.reported, line.recomputed)));
+    }
+    Ok(if outcome.agrees { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+fn compared(given: &Given, session: &mut Session) -> Result<()> {
+    let Session { common, reporter, stopper } = &mut *session;
+    let command = CompareCommand { input: given.checked()?, compare: given.checked()? };
+    if command.compare.estimate {
+        let needs = compare::estimate(&command, reporter, stopper)?;
+        return session.tell(&needs, || needs.describe());
+    }
+    let compared = compare::run(&command, common.seed, reporter, stopper)?;
+    session.tell(&compared, || words::compare::describe(&compared))
+}
+
+fn assigned(given: &Given, session: &mut Session) -> Result<()> {
+    let named = given.names().map(str::to_owned).collect();
+    let command = AssignCommand { input: given.checked()?, assign: given.checked()?, given: named };
+    let assigned = assign::run(&command, &mut session.reporter, &session.stopper)?;
+    session.tell(&assigned, || assigned.describe())
+}
+
+/// Counts, or the query with which a database counts.
+fn counted(given: &Given, session: &mut Session) -> Result<()> {
+    let command = CountCommand { input: given.checked()?, count: given.checked()? };
+    if command.count.print_sql {
+        let query = count::query(&command, count::Answer::Triplets)?;
+        return if session.common.json { print_json(&query) } else { print_bytes(query.sql.as_bytes()) };
+    }
+    let counted = count::run(&command, &mut session.reporter, &session.stopper)?;
+    session.tell(&counted, || counted.describe())
 }
 
 fn simulated(session: &Session, what: SimulateWhat) -> Result<()> {

@@ -17,7 +17,7 @@ use crate::progress::{Phase, ReadProgress, tell};
 use crate::settings::InputSettings;
 use crate::source::{self, Source};
 use crate::table::{Batch, Tables};
-use crate::trips::{plan_filter, slot};
+use crate::trips::{plan_filter, slot, where_true};
 
 /// The columns that a log has beside those of a trip.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,17 +166,8 @@ impl Plan {
     }
 
     fn take(&self, batch: &Batch<'_>, unit: &mut Unit) -> Result<()> {
-        let filtered;
-        let batch = match &self.filter {
-            None => batch,
-            Some((filter, slots)) => {
-                let keep = filter.keep(batch, slots)?;
-                let out = (batch.rows - keep.true_count()) as u64;
-                unit.ledger.add("where-not-true", LedgerUnit::Rows, out, out as f64, [] as [String; 0]);
-                filtered = batch.filter(&keep)?;
-                &filtered
-            }
-        };
+        let filtered = where_true(self.filter.as_ref(), batch, false, &mut unit.ledger)?;
+        let batch = filtered.as_ref().unwrap_or(batch);
         let name = |k: usize| self.wanted[k].as_str();
         let (from, to) = self.ends(batch, unit)?;
         let action = unit.actions.ids(batch, self.action, name(self.action))?;
@@ -204,8 +195,7 @@ impl Plan {
                     }
                 },
             };
-            let known = unit.ledger.get(out, LedgerUnit::Rows).map_or(0, |e| e.examples.len());
-            unit.ledger.add(out, LedgerUnit::Rows, 1, 1.0, (known < 5).then(|| batch.describe(i)));
+            batch.leave_out(&mut unit.ledger, out, LedgerUnit::Rows, 1.0, i);
         }
         Ok(())
     }

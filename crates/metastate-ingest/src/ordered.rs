@@ -15,6 +15,9 @@ use crate::settings::InputSettings;
 use crate::table::{Batch, Tables};
 use crate::trajectories::{Reading, is_unassigned};
 
+/// Bytes that a frame takes while it waits to be put in order.
+const BYTES_A_FRAME: u64 = std::mem::size_of::<Frame>() as u64;
+
 /// Which columns are what.
 pub(crate) struct Plan<'p> {
     pub state: usize,
@@ -62,10 +65,7 @@ impl Plan<'_> {
         let keep = self.filter.as_ref().map(|(filter, slots)| filter.keep(batch, slots)).transpose()?;
         let ids = self.id.map(|k| unit.ids.ids(batch, k, &self.names[k])).transpose()?;
         let times = self.time.map(|k| times(batch, k, &self.names[k])).transpose()?;
-        let note = |ledger: &mut Ledger, reason: &str, kind: LedgerUnit, i: usize| {
-            let known = ledger.get(reason, kind).map_or(0, |e| e.examples.len());
-            ledger.add(reason, kind, 1, 1.0, (known < 5).then(|| batch.describe(i)));
-        };
+        let note = |ledger: &mut Ledger, reason: &str, kind: LedgerUnit, i: usize| batch.leave_out(ledger, reason, kind, 1.0, i);
         for (i, state) in states.iter_mut().enumerate() {
             if keep.as_ref().is_some_and(|k| !k.value(i)) {
                 *state = MISSING;
@@ -194,6 +194,96 @@ struct Frame {
     state: u32,
 }
 
+/// All frames, as far as they are read.
+#[derive(Default)]
+struct Frames {
+    list: Vec<Frame>,
+    ids: LabelSet,
+    kind: Option<TimeKind>,
+}
+
+impl Frames {
+    /// Takes in the frames of one unit.
+    fn add(&mut self, unit: Unit, plan: &Plan<'_>, settings: &InputSettings, reading: &mut Reading) -> Result<()> {
+        let states: Vec<u32> = unit.labels.labels.iter().map(|l| reading.states.label(l)).collect();
+        let numbers: Vec<u32> = unit.ids.labels.iter().map(|l| self.ids.label(l)).collect();
+        reading.window.ledger.merge(&unit.ledger);
+        let convert = self.merge_kind(unit.kind, plan)?;
+        let most = settings.memory_limit.map_or(usize::MAX, |l| usize::try_from(l / BYTES_A_FRAME).unwrap_or(usize::MAX));
+        if self.list.len() + unit.states.len() > most {
+            return Err(IngestError::new(
+                Code::TooLarge,
+                format!("sorting more than {} rows would exceed the memory limit", self.list.len()),
+            )
+            .remedy("raise --memory-limit, or sort the file by id and time and give one file a trajectory"));
+        }
+        for ((&id, &time), &state) in unit.id_of.iter().zip(&unit.times).zip(&unit.states) {
+            self.list.push(Frame {
+                time: if convert { ordered_bits(time as f64) } else { time },
+                id: if plan.id.is_some() { numbers[id as usize] } else { id },
+                state: if state == MISSING { MISSING } else { states[state as usize] },
+            });
+        }
+        Ok(())
+    }
+
+    /// Brings times of two kinds together, as [`merge_kind`] does within a unit; whether those of the new unit must become fractions.
+    fn merge_kind(&mut self, new: Option<TimeKind>, plan: &Plan<'_>) -> Result<bool> {
+        match (self.kind, new) {
+            (None, kind) => {
+                self.kind = kind;
+                Ok(false)
+            }
+            (Some(TimeKind::Integer), Some(TimeKind::Fraction)) => {
+                self.list.iter_mut().for_each(|f| f.time = ordered_bits(f.time as f64));
+                self.kind = new;
+                Ok(false)
+            }
+            (Some(TimeKind::Fraction), Some(TimeKind::Integer)) => Ok(true),
+            (Some(a), Some(b)) if a != b => Err(mixed().column(plan.time.map_or("", |k| &plan.names[k]))),
+            _ => Ok(false),
+        }
+    }
+
+    /// The name of a trajectory, for messages.
+    fn name(&self, id: u32) -> String {
+        match self.ids.labels.get(id as usize) {
+            Some(label) => format!("trajectory {label}"),
+            None => format!("file {}", id + 1),
+        }
+    }
+
+    /// Puts them in the order of id and time.
+    fn sort(&mut self, plan: &Plan<'_>, reading: &mut Reading) {
+        note_disorder(&self.list, plan, reading);
+        self.list.par_sort_by_key(|f| (f.id, f.time)); // stable: equal times stay in the order of the file
+        let equal = |w: &&[Frame]| w[0].id == w[1].id && w[0].time == w[1].time;
+        let ties = if plan.time.is_some() { self.list.windows(2).filter(equal).count() as u64 } else { 0 };
+        if ties > 0 {
+            reading.window.ledger.add("equal-times-kept-in-file-order", LedgerUnit::Frames, ties, 0.0, [] as [String; 0]);
+            reading.hints.push(format!("{ties} rows have the same id and time as the row before; they were kept in the order of the file"));
+        }
+    }
+
+    /// Counts the transitions of each trajectory, piece by piece between gaps.
+    fn count(&self, reading: &mut Reading) -> Result<()> {
+        let mut last = None;
+        for frame in &self.list {
+            if last.is_some_and(|id| id != frame.id) {
+                reading.window.end(|| last.map_or_else(String::new, |id| self.name(id)));
+            }
+            last = Some(frame.id);
+            if frame.state == MISSING {
+                reading.window.end(|| self.name(frame.id));
+            } else {
+                reading.window.push(frame.state)?;
+            }
+        }
+        reading.window.end(|| last.map_or_else(String::new, |id| self.name(id)));
+        Ok(())
+    }
+}
+
 /// Reads all rows, sorts them by id and time, and counts.
 pub(crate) fn read(
     tables: &mut Tables<'_>,
@@ -202,10 +292,7 @@ pub(crate) fn read(
     reading: &mut Reading,
     progress: &mut dyn ReadProgress,
 ) -> Result<()> {
-    let mut frames: Vec<Frame> = Vec::new();
-    let mut ids = LabelSet::default();
-    let mut kind: Option<TimeKind> = None;
-    let limit = settings.memory_limit.map_or(usize::MAX, |l| usize::try_from(l / 16).unwrap_or(usize::MAX));
+    let mut frames = Frames::default();
     let rows = tables.scan(
         progress,
         |feed, file| {
@@ -213,71 +300,12 @@ pub(crate) fn read(
             feed(&mut |batch| plan.take(batch, &mut unit))?;
             Ok(unit)
         },
-        |units| {
-            for unit in units {
-                let states: Vec<u32> = unit.labels.labels.iter().map(|l| reading.states.label(l)).collect();
-                let numbers: Vec<u32> = unit.ids.labels.iter().map(|l| ids.label(l)).collect();
-                reading.window.ledger.merge(&unit.ledger);
-                let convert = match (kind, unit.kind) {
-                    (None, k) => {
-                        kind = k;
-                        false
-                    }
-                    (Some(TimeKind::Integer), Some(TimeKind::Fraction)) => {
-                        frames.iter_mut().for_each(|f| f.time = ordered_bits(f.time as f64));
-                        kind = Some(TimeKind::Fraction);
-                        false
-                    }
-                    (Some(TimeKind::Fraction), Some(TimeKind::Integer)) => true,
-                    (Some(a), Some(b)) if a != b => return Err(mixed().column(plan.time.map_or("", |k| &plan.names[k]))),
-                    _ => false,
-                };
-                if frames.len() + unit.states.len() > limit {
-                    return Err(IngestError::new(
-                        Code::TooLarge,
-                        format!("sorting more than {} rows would exceed the memory limit", frames.len()),
-                    )
-                    .remedy("raise --memory-limit, or sort the file by id and time and give one file a trajectory"));
-                }
-                for ((&id, &time), &state) in unit.id_of.iter().zip(&unit.times).zip(&unit.states) {
-                    frames.push(Frame {
-                        time: if convert { ordered_bits(time as f64) } else { time },
-                        id: if plan.id.is_some() { numbers[id as usize] } else { id },
-                        state: if state == MISSING { MISSING } else { states[state as usize] },
-                    });
-                }
-            }
-            Ok(())
-        },
+        |units| units.into_iter().try_for_each(|unit| frames.add(unit, plan, settings, reading)),
     )?;
     reading.frames += rows;
     tell(progress, Phase::Sorting, rows, 0, 0)?;
-    note_disorder(&frames, plan, reading);
-    frames.par_sort_by_key(|f| (f.id, f.time)); // stable: equal times stay in the order of the file
-    let ties =
-        if plan.time.is_some() { frames.windows(2).filter(|w| w[0].id == w[1].id && w[0].time == w[1].time).count() as u64 } else { 0 };
-    if ties > 0 {
-        reading.window.ledger.add("equal-times-kept-in-file-order", LedgerUnit::Frames, ties, 0.0, [] as [String; 0]);
-        reading.hints.push(format!("{ties} rows have the same id and time as the row before; they were kept in the order of the file"));
-    }
-    let name = |id: u32| match ids.labels.get(id as usize) {
-        Some(label) => format!("trajectory {label}"),
-        None => format!("file {}", id + 1),
-    };
-    let mut last = None;
-    for frame in frames {
-        if last.is_some_and(|id| id != frame.id) {
-            reading.window.end(|| last.map_or_else(String::new, name));
-        }
-        last = Some(frame.id);
-        if frame.state == MISSING {
-            reading.window.end(|| name(frame.id));
-        } else {
-            reading.window.push(frame.state)?;
-        }
-    }
-    reading.window.end(|| last.map_or_else(String::new, name));
-    Ok(())
+    frames.sort(plan, reading);
+    frames.count(reading)
 }
 
 /// Rows that come before an earlier row of their trajectory in time.

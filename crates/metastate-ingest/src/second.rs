@@ -6,7 +6,7 @@ use std::str::FromStr;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{DatePart, cast, date_part};
 use arrow::datatypes::{DataType, Int32Type, TimeUnit, TimestampMicrosecondType};
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, Offset, TimeDelta, TimeZone};
 use metastate::{Csr, Label, StateIndex};
 
 use crate::codes::Code;
@@ -195,7 +195,11 @@ fn on_the_clock(array: &ArrayRef, zone: &str) -> std::result::Result<ArrayRef, S
         plain.iter().map(|t| t.and_then(|t| t.checked_add(fixed.num_microseconds()?))).collect()
     } else {
         let zone: chrono_tz::Tz = zone.parse().map_err(|_| format!("its zone `{zone}` is not known"))?;
-        let local = |t: i64| Some(DateTime::from_timestamp_micros(t)?.with_timezone(&zone).naive_local().and_utc().timestamp_micros());
+        // At the ends of the calendar the clock of a zone may show a time that there is no number for.
+        let local = |t: i64| {
+            let utc = DateTime::from_timestamp_micros(t)?.naive_utc();
+            Some(utc.checked_add_offset(zone.offset_from_utc_datetime(&utc).fix())?.and_utc().timestamp_micros())
+        };
         plain.iter().map(|t| t.and_then(local)).collect()
     };
     Ok(std::sync::Arc::new(shifted))
@@ -211,7 +215,7 @@ fn offset(zone: &str) -> Option<TimeDelta> {
     let digits = digits.replace(':', "");
     let (hours, minutes) = match digits.len() {
         2 => (digits.parse::<i64>().ok()?, 0),
-        4 => (digits[..2].parse::<i64>().ok()?, digits[2..].parse::<i64>().ok()?),
+        4 => (digits.get(..2)?.parse::<i64>().ok()?, digits.get(2..)?.parse::<i64>().ok()?),
         _ => return None,
     };
     (hours < 24 && minutes < 60).then(|| TimeDelta::minutes(sign * (60 * hours + minutes)))

@@ -37,16 +37,11 @@ impl Reading {
         match label {
             Some(state) => self.window.push(state),
             None => {
-                self.unassigned(&place);
+                self.window.ledger.add("unassigned-frame", LedgerUnit::Frames, 1, 1.0, std::iter::once_with(&place));
                 self.window.end(place);
                 Ok(())
             }
         }
-    }
-
-    fn unassigned(&mut self, place: &impl Fn() -> String) {
-        let known = self.window.ledger.get("unassigned-frame", LedgerUnit::Frames).map_or(0, |e| e.examples.len());
-        self.window.ledger.add("unassigned-frame", LedgerUnit::Frames, 1, 1.0, (known < 5).then(place));
     }
 }
 

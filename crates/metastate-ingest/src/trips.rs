@@ -71,6 +71,20 @@ pub(crate) fn plan_filter(settings: &InputSettings, wanted: &mut Vec<String>) ->
     Ok(Some((filter, slots)))
 }
 
+/// The rows of which the condition is true; the others go into the ledger, with the weight of one each where rows have none of their own. None without a condition.
+pub(crate) fn where_true<'b>(
+    condition: Option<&(Filter, Vec<usize>)>,
+    batch: &Batch<'b>,
+    weighted: bool,
+    ledger: &mut Ledger,
+) -> Result<Option<Batch<'b>>> {
+    let Some((filter, slots)) = condition else { return Ok(None) };
+    let keep = filter.keep(batch, slots)?;
+    let out = (batch.rows - keep.true_count()) as u64;
+    ledger.add("where-not-true", LedgerUnit::Rows, out, if weighted { 0.0 } else { out as f64 }, [] as [String; 0]);
+    batch.filter(&keep).map(Some)
+}
+
 impl Plan {
     pub fn new(settings: &InputSettings, defaults: Option<[&str; 3]>) -> Result<Self> {
         let mut wanted = Vec::new();
@@ -180,16 +194,8 @@ pub(crate) fn read(
     let plan = Plan::new(settings, defaults)?;
     let stored: u64 = sources.iter().map(|s| s.bytes).sum();
     let mut tables = Tables::open(sources, &plan.wanted, settings.unpack_limit(stored), &settings.text)?;
-    let mut counter = LocalCounter::new(settings.memory_limit);
-    // Filters on states are told in rows; with weights, rows are counted beside them.
-    let filters_states = settings.min_share > 0.0 || settings.max_self_share.is_some();
-    let count_rows = plan.weight.is_some() && filters_states;
-    let mut rows_counter = count_rows.then(|| LocalCounter::new(settings.memory_limit));
-    let mut states = LabelSet::default();
-    let mut joined = Joined::default();
-    let side = plan.second.as_ref().map(|s| s.asked.side);
-    let mut ledger = Ledger::new();
-    let (mut kept, mut odd) = (0u64, Odd::default());
+    let mut all = Gathered::new(&plan, settings);
+    let count_rows = all.rows_counter.is_some();
     let rows = tables.scan(
         progress,
         |feed, _| {
@@ -203,44 +209,15 @@ pub(crate) fn read(
             })?;
             Ok(unit)
         },
-        |units| {
-            let (mut batches, mut row_batches) = (Vec::with_capacity(units.len()), Vec::new());
-            for unit in units {
-                let numbers: Vec<u32> = unit.labels.labels.iter().map(|l| states.label(l)).collect();
-                let joined_numbers = side.map(|_| joined.take(&unit.joined, &numbers));
-                let numbers = Numbers::of(numbers, joined_numbers, side);
-                ledger.merge(&unit.ledger);
-                odd.add(unit.odd);
-                kept += unit.kept;
-                row_batches.extend(unit.rows.map(|rows| (rows, numbers.clone())));
-                batches.push((unit.batch, numbers));
-            }
-            if let Some(counter) = &mut rows_counter {
-                counter.add(renumber(row_batches))?;
-            }
-            counter.add(renumber(batches))
-        },
+        |units| all.add(units),
     )?;
-    check_swapped(&plan, rows, kept, odd.fits_swapped, &sources[0].name)?;
-    if let Some(entry) = ledger.get("coordinate-out-of-range", LedgerUnit::Rows).filter(|e| e.count > kept) {
-        return Err(IngestError::new(
-            Code::Coordinates,
-            format!("{} of {rows} rows have coordinates that are no place on earth", entry.count),
-        )
-        .file(&sources[0].name)
-        .value(entry.examples.first().cloned().unwrap_or_default())
-        .remedy("longitudes lie within -180 and 180, latitudes within -90 and 90 degrees; check the columns and their unit"));
-    }
+    all.check_places(&plan, rows, &sources[0].name)?;
     let mut hints = std::mem::take(&mut tables.hints);
-    hints.extend(plan.hints(&odd, kept));
-    let ends = match plan.ends {
-        PlanEnds::Labels(_) => Ends::Labels,
-        PlanEnds::Points(_, grid) => Ends::Cells(grid),
-    };
-    let rows_counter = rows_counter.map(|c| Box::new(c) as Box<dyn PairCounter>);
+    hints.extend(plan.hints(&all.odd, all.kept));
+    let Gathered { counter, rows_counter, states, joined, side, ledger, kept, .. } = all;
     Ok(Pairs {
         counter: Box::new(counter),
-        rows_counter,
+        rows_counter: rows_counter.map(|c| Box::new(c) as Box<dyn PairCounter>),
         second: side.map(|side| Second {
             side,
             labels: joined.labels.labels,
@@ -249,13 +226,81 @@ pub(crate) fn read(
         }),
         labels: states.labels,
         pinned: Vec::new(),
-        ends,
+        ends: match plan.ends {
+            PlanEnds::Labels(_) => Ends::Labels,
+            PlanEnds::Points(_, grid) => Ends::Cells(grid),
+        },
         ledger,
         noun: "rows",
         rows,
         kept,
         hints,
     })
+}
+
+/// What all units of work gave so far.
+struct Gathered {
+    counter: LocalCounter,
+    /// Filters on states are told in rows; with weights, rows are counted beside them.
+    rows_counter: Option<LocalCounter>,
+    states: LabelSet,
+    joined: Joined,
+    /// The end that the second label joins, where there is one.
+    side: Option<Side>,
+    ledger: Ledger,
+    kept: u64,
+    odd: Odd,
+}
+
+impl Gathered {
+    fn new(plan: &Plan, settings: &InputSettings) -> Self {
+        let filters_states = settings.min_share > 0.0 || settings.max_self_share.is_some();
+        let count_rows = plan.weight.is_some() && filters_states;
+        Gathered {
+            counter: LocalCounter::new(settings.memory_limit),
+            rows_counter: count_rows.then(|| LocalCounter::new(settings.memory_limit)),
+            states: LabelSet::default(),
+            joined: Joined::default(),
+            side: plan.second.as_ref().map(|s| s.asked.side),
+            ledger: Ledger::new(),
+            kept: 0,
+            odd: Odd::default(),
+        }
+    }
+
+    /// Takes in units in the order of the files.
+    fn add(&mut self, units: Vec<Unit>) -> Result<()> {
+        let (mut batches, mut row_batches) = (Vec::with_capacity(units.len()), Vec::new());
+        for unit in units {
+            let numbers: Vec<u32> = unit.labels.labels.iter().map(|l| self.states.label(l)).collect();
+            let joined_numbers = self.side.map(|_| self.joined.take(&unit.joined, &numbers));
+            let numbers = Numbers::of(numbers, joined_numbers, self.side);
+            self.ledger.merge(&unit.ledger);
+            self.odd.add(unit.odd);
+            self.kept += unit.kept;
+            row_batches.extend(unit.rows.map(|rows| (rows, numbers.clone())));
+            batches.push((unit.batch, numbers));
+        }
+        if let Some(counter) = &mut self.rows_counter {
+            counter.add(renumber(row_batches))?;
+        }
+        self.counter.add(renumber(batches))
+    }
+
+    /// Refuses columns that are hardly what they were named as: more rows have no place in them than have one.
+    fn check_places(&self, plan: &Plan, rows: u64, file: &str) -> Result<()> {
+        check_swapped(plan, rows, self.kept, self.odd.fits_swapped, file)?;
+        match self.ledger.get("coordinate-out-of-range", LedgerUnit::Rows).filter(|e| e.count > self.kept) {
+            None => Ok(()),
+            Some(entry) => Err(IngestError::new(
+                Code::Coordinates,
+                format!("{} of {rows} rows have coordinates that are no place on earth", entry.count),
+            )
+            .file(file)
+            .value(entry.examples.first().cloned().unwrap_or_default())
+            .remedy("longitudes lie within -180 and 180, latitudes within -90 and 90 degrees; check the columns and their unit")),
+        }
+    }
 }
 
 /// What the numbers of a unit are in the data set: of origins, and of destinations.
@@ -336,91 +381,99 @@ impl Plan {
     }
 
     fn take(&self, batch: &Batch<'_>, unit: &mut Unit) -> Result<()> {
-        let filtered;
-        let batch = match &self.filter {
-            None => batch,
-            Some((filter, slots)) => {
-                let keep = filter.keep(batch, slots)?;
-                let out = (batch.rows - keep.true_count()) as u64;
-                let weight = if self.weight.is_some() { 0.0 } else { out as f64 };
-                unit.ledger.add("where-not-true", LedgerUnit::Rows, out, weight, [] as [String; 0]);
-                filtered = batch.filter(&keep)?;
-                &filtered
-            }
-        };
-        let weighted = self.weight.map(|k| weights(batch, k, &self.wanted[k])).transpose()?;
+        let filtered = where_true(self.filter.as_ref(), batch, self.weight.is_some(), &mut unit.ledger)?;
+        let batch = filtered.as_ref().unwrap_or(batch);
+        let weights = self.weight.map(|k| weights(batch, k, &self.wanted[k])).transpose()?;
         let second = self.second.as_ref().map(|s| SecondOf::new(s, batch, &mut unit.joined, &self.wanted)).transpose()?;
-        let mut ledger = Ledger::new();
-        let mut left_out = LeftOut { batch, weights: weighted.as_deref(), ledger: &mut ledger };
-        // A row without weight goes before its ends are looked at, so that it is counted under one reason.
-        let weigh = |i: usize| match &weighted {
-            None => Ok(1.0),
-            Some(list) => match list[i] {
-                None => Err("weight-missing"),
-                Some(0.0) => Err("weight-zero"),
-                Some(w) => Ok(w),
-            },
-        };
+        let rows = Rows { batch, weights, second };
         match &self.ends {
-            PlanEnds::Labels([from, to]) => {
-                let (from, to) = (unit.labels.ids(batch, *from, &self.wanted[*from])?, unit.labels.ids(batch, *to, &self.wanted[*to])?);
-                if unit.batch.weights.is_none() && self.second.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
-                    unit.batch.pairs.extend(from.iter().zip(&to).map(|(&a, &b)| u64::from(a) << 32 | u64::from(b)));
-                    unit.kept += batch.rows as u64;
-                    return Ok(());
-                }
-                for i in 0..batch.rows {
-                    match weigh(i) {
-                        Err(reason) => left_out.add(reason, i),
-                        Ok(_) if from[i] == MISSING || to[i] == MISSING => left_out.add("label-missing", i),
-                        Ok(w) => match second.as_ref().and_then(|s| s.missing(i)) {
-                            Some(reason) => left_out.add(reason, i),
-                            None => unit.push(from[i], to[i], w, second.as_ref().map(|s| (s, i))),
-                        },
-                    }
-                }
-            }
-            PlanEnds::Points(slots, grid) => {
-                let mut columns: Vec<Float64Array> = Vec::with_capacity(4);
-                for &k in slots {
-                    columns.push(numbers(batch, k, &self.wanted[k])?);
-                }
-                let get = |c: usize, i: usize| if columns[c].is_null(i) { f64::NAN } else { columns[c].value(i) };
-                for i in 0..batch.rows {
-                    let w = match weigh(i) {
-                        Ok(w) => w,
-                        Err(reason) => {
-                            left_out.add(reason, i);
-                            continue;
-                        }
-                    };
-                    let (from, to) = ((get(0, i), get(1, i)), (get(2, i), get(3, i)));
-                    match grid.place(from, to) {
-                        Place::Cells(a, b) => {
-                            if let Some(reason) = second.as_ref().and_then(|s| s.missing(i)) {
-                                left_out.add(reason, i);
-                                continue;
-                            }
-                            unit.odd.null_island += u64::from(Grid::is_null_island(from) || Grid::is_null_island(to));
-                            unit.odd.polar += u64::from(Grid::is_polar_only_as_given(from) && Grid::is_polar_only_as_given(to));
-                            let (a, b) = (unit.labels.integer(a), unit.labels.integer(b));
-                            unit.push(a, b, w, second.as_ref().map(|s| (s, i)));
-                        }
-                        Place::Missing => left_out.add("coordinate-missing", i),
-                        Place::Outside { fits_swapped } => {
-                            unit.odd.fits_swapped += u64::from(fits_swapped);
-                            left_out.add("outside-bbox", i);
-                        }
-                        Place::OutOfRange { fits_swapped } => {
-                            unit.odd.fits_swapped += u64::from(fits_swapped);
-                            left_out.add("coordinate-out-of-range", i);
-                        }
-                    }
-                }
+            PlanEnds::Labels(slots) => self.take_labels(*slots, &rows, unit),
+            PlanEnds::Points(slots, grid) => self.take_points(slots, grid, &rows, unit),
+        }
+    }
+
+    fn take_labels(&self, [from, to]: [usize; 2], rows: &Rows<'_, '_>, unit: &mut Unit) -> Result<()> {
+        let batch = rows.batch;
+        let (from, to) = (unit.labels.ids(batch, from, &self.wanted[from])?, unit.labels.ids(batch, to, &self.wanted[to])?);
+        if unit.batch.weights.is_none() && self.second.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
+            unit.batch.pairs.extend(from.iter().zip(&to).map(|(&a, &b)| u64::from(a) << 32 | u64::from(b)));
+            unit.kept += batch.rows as u64;
+            return Ok(());
+        }
+        let mut ledger = Ledger::new();
+        for i in 0..batch.rows {
+            let weight = rows.weight(i).and_then(|w| match from[i] == MISSING || to[i] == MISSING {
+                true => Err("label-missing"),
+                false => rows.has_second(i).map(|()| w),
+            });
+            match weight {
+                Ok(w) => unit.push(from[i], to[i], w, rows.second.as_ref().map(|s| (s, i))),
+                Err(reason) => rows.leave_out(&mut ledger, reason, i),
             }
         }
         unit.ledger.merge(&ledger);
         Ok(())
+    }
+
+    fn take_points(&self, slots: &[usize; 4], grid: &Grid, rows: &Rows<'_, '_>, unit: &mut Unit) -> Result<()> {
+        let columns: Vec<Float64Array> = slots.iter().map(|&k| numbers(rows.batch, k, &self.wanted[k])).collect::<Result<_>>()?;
+        let get = |c: usize, i: usize| if columns[c].is_null(i) { f64::NAN } else { columns[c].value(i) };
+        let mut ledger = Ledger::new();
+        for i in 0..rows.batch.rows {
+            let (from, to) = ((get(0, i), get(1, i)), (get(2, i), get(3, i)));
+            let odd = &mut unit.odd;
+            let counted = rows.weight(i).and_then(|w| match grid.place(from, to) {
+                Place::Cells(a, b) => rows.has_second(i).map(|()| (a, b, w)),
+                Place::Missing => Err("coordinate-missing"),
+                Place::Outside { fits_swapped } => {
+                    odd.fits_swapped += u64::from(fits_swapped);
+                    Err("outside-bbox")
+                }
+                Place::OutOfRange { fits_swapped } => {
+                    odd.fits_swapped += u64::from(fits_swapped);
+                    Err("coordinate-out-of-range")
+                }
+            });
+            match counted {
+                Ok((a, b, w)) => {
+                    odd.null_island += u64::from(Grid::is_null_island(from) || Grid::is_null_island(to));
+                    odd.polar += u64::from(Grid::is_polar_only_as_given(from) && Grid::is_polar_only_as_given(to));
+                    let (a, b) = (unit.labels.integer(a), unit.labels.integer(b));
+                    unit.push(a, b, w, rows.second.as_ref().map(|s| (s, i)));
+                }
+                Err(reason) => rows.leave_out(&mut ledger, reason, i),
+            }
+        }
+        unit.ledger.merge(&ledger);
+        Ok(())
+    }
+}
+
+/// Rows with what is read of them beside their ends. What says that a row cannot be counted is a reason of the ledger.
+struct Rows<'r, 'b> {
+    batch: &'r Batch<'b>,
+    weights: Option<Vec<Option<f64>>>,
+    second: Option<SecondOf<'r>>,
+}
+
+impl Rows<'_, '_> {
+    /// Looked at before the ends of the row, so that a row without weight is counted under this one reason.
+    fn weight(&self, i: usize) -> std::result::Result<f64, &str> {
+        match self.weights.as_ref().map(|list| list[i]) {
+            None => Ok(1.0),
+            Some(None) => Err("weight-missing"),
+            Some(Some(0.0)) => Err("weight-zero"),
+            Some(Some(w)) => Ok(w),
+        }
+    }
+
+    fn has_second(&self, i: usize) -> std::result::Result<(), &str> {
+        self.second.as_ref().and_then(|s| s.missing(i)).map_or(Ok(()), Err)
+    }
+
+    fn leave_out(&self, ledger: &mut Ledger, reason: &str, i: usize) {
+        let weight = self.weights.as_ref().map_or(1.0, |list| list[i].unwrap_or(0.0));
+        self.batch.leave_out(ledger, reason, LedgerUnit::Rows, weight, i);
     }
 }
 
@@ -464,21 +517,5 @@ fn push(batch: &mut PairBatch, from: u32, to: u32, weight: f64) {
     batch.push(from, to);
     if let Some(weights) = &mut batch.weights {
         weights.push(weight);
-    }
-}
-
-/// Rows that go, each with its reason.
-struct LeftOut<'l, 'b> {
-    batch: &'l Batch<'b>,
-    weights: Option<&'l [Option<f64>]>,
-    ledger: &'l mut Ledger,
-}
-
-impl LeftOut<'_, '_> {
-    fn add(&mut self, reason: &str, i: usize) {
-        let weight = self.weights.map_or(1.0, |w| w[i].unwrap_or(0.0));
-        let known = self.ledger.get(reason, LedgerUnit::Rows).map_or(0, |e| e.examples.len());
-        let example = (known < 5).then(|| self.batch.describe(i));
-        self.ledger.add(reason, LedgerUnit::Rows, 1, weight, example);
     }
 }

@@ -35,46 +35,101 @@ fn condition(text: &str) -> InputSettings {
     InputSettings { where_: some(text), ..labelled() }
 }
 
+/// Tables that are damaged, or not what their name says, or hold nothing to count.
+const TABLES: &[&str] = &[
+    "truncated.parquet",
+    "no-footer-magic.parquet",
+    "footer-length-forged.parquet",
+    "tiny.parquet",
+    "not-parquet.parquet",
+    "damaged-pages.parquet",
+    "forged-page-size.parquet",
+    "nested.parquet",
+    "no-rows.parquet",
+    "fraction-labels.parquet",
+    "empty.csv",
+    "header-only.csv",
+    "blank.csv",
+    "ragged.csv",
+    "ragged-more.csv",
+    "latin1.csv",
+    "utf16.csv",
+    "nul.csv",
+    "open-quote.csv",
+    "text-after-quote.csv",
+    "twice-named.csv",
+    "old-mac.csv",
+    "one-state.csv",
+    "all-missing.csv",
+    "long-label.csv",
+    "truncated.csv.gz",
+    "damaged.csv.gz",
+    "second-member-truncated.csv.gz",
+    "broken.jsonl",
+    "nested.jsonl",
+    "array.jsonl",
+    "missing-key.jsonl",
+    "no-such-file.csv",
+    "",
+    "no-such-*.csv",
+];
+
+/// Matrices and arrays that are damaged, or that promise what they do not hold.
+const MATRICES: &[&str] = &[
+    "forged-shape.npy",
+    "overflow-shape.npy",
+    "object.npy",
+    "complex.npy",
+    "structure.npy",
+    "header-length-forged.npy",
+    "version.npy",
+    "short.npy",
+    "not-square.npy",
+    "nan.npy",
+    "negative.npy",
+    "zeros.npy",
+    "one-by-one.npy",
+    "bsr.npz",
+    "index-outside.npz",
+    "indptr-descends.npz",
+    "no-matrix.npz",
+    "huge-shape.npz",
+    "lengths-differ.npz",
+    "pickled.npz",
+    "huge-coo.npz",
+    "forged-sizes.npz",
+    "truncated.npz",
+    "too-few.mtx",
+    "too-few-padded.mtx",
+    "too-many.mtx",
+    "index-outside.mtx",
+    "forged.mtx",
+    "huge.mtx",
+    "banner.mtx",
+    "complex.mtx",
+    "negative.mtx",
+    "nan.mtx",
+    "beyond-i64.mtx",
+    "not-square.mtx",
+    "array-forged.mtx",
+];
+
+/// Trajectories that are none.
+const TRAJECTORIES: &[&str] = &[
+    "three-dimensions.npy",
+    "beyond-i64.npy",
+    "float-trajectory.npy",
+    "one-frame.npy",
+    "column.txt",
+    "latin1.txt",
+    "nul.txt",
+    "unassigned.txt",
+];
+
 fn cases() -> Vec<(&'static str, InputSettings)> {
     let boxed = || InputSettings { bbox: Some("-80,30,-60,50".parse().unwrap()), ..points() };
     let mut all: Vec<(&str, InputSettings)> = Vec::new();
-    for name in [
-        "truncated.parquet",
-        "no-footer-magic.parquet",
-        "footer-length-forged.parquet",
-        "tiny.parquet",
-        "not-parquet.parquet",
-        "damaged-pages.parquet",
-        "forged-page-size.parquet",
-        "nested.parquet",
-        "no-rows.parquet",
-        "fraction-labels.parquet",
-        "empty.csv",
-        "header-only.csv",
-        "blank.csv",
-        "ragged.csv",
-        "ragged-more.csv",
-        "latin1.csv",
-        "utf16.csv",
-        "nul.csv",
-        "open-quote.csv",
-        "text-after-quote.csv",
-        "twice-named.csv",
-        "old-mac.csv",
-        "one-state.csv",
-        "all-missing.csv",
-        "long-label.csv",
-        "truncated.csv.gz",
-        "damaged.csv.gz",
-        "second-member-truncated.csv.gz",
-        "broken.jsonl",
-        "nested.jsonl",
-        "array.jsonl",
-        "missing-key.jsonl",
-        "no-such-file.csv",
-        "",
-        "no-such-*.csv",
-    ] {
+    for &name in TABLES {
         all.push((name, labelled()));
     }
     for name in ["nan-weight.parquet", "binary-weight.parquet", "negative.csv", "infinite.csv", "word-as-weight.csv", "zero-weights.csv"] {
@@ -98,44 +153,7 @@ fn cases() -> Vec<(&'static str, InputSettings)> {
     all.push(("swapped.csv", InputSettings { bbox: Some("-60,30,-80,50".parse().unwrap()), ..points() }));
     all.push(("swapped.csv", InputSettings { to_lat: None, ..points() }));
     all.push(("swapped.csv", InputSettings { cell: CellSize::Degrees(0.0), ..points() }));
-    for name in [
-        "forged-shape.npy",
-        "overflow-shape.npy",
-        "object.npy",
-        "complex.npy",
-        "structure.npy",
-        "header-length-forged.npy",
-        "version.npy",
-        "short.npy",
-        "not-square.npy",
-        "nan.npy",
-        "negative.npy",
-        "zeros.npy",
-        "one-by-one.npy",
-        "bsr.npz",
-        "index-outside.npz",
-        "indptr-descends.npz",
-        "no-matrix.npz",
-        "huge-shape.npz",
-        "lengths-differ.npz",
-        "pickled.npz",
-        "huge-coo.npz",
-        "forged-sizes.npz",
-        "truncated.npz",
-        "too-few.mtx",
-        "too-few-padded.mtx",
-        "too-many.mtx",
-        "index-outside.mtx",
-        "forged.mtx",
-        "huge.mtx",
-        "banner.mtx",
-        "complex.mtx",
-        "negative.mtx",
-        "nan.mtx",
-        "beyond-i64.mtx",
-        "not-square.mtx",
-        "array-forged.mtx",
-    ] {
+    for &name in MATRICES {
         all.push((name, as_(As::Counts)));
     }
     all.push(("not-stochastic.npy", as_(As::Matrix)));
@@ -146,16 +164,7 @@ fn cases() -> Vec<(&'static str, InputSettings)> {
     for labels in ["labels-too-few.txt", "labels-twice.txt", "labels-empty.txt"] {
         all.push(("counts.mtx", InputSettings { labels: Some(format!("tests/bad/{labels}")), ..as_(As::Counts) }));
     }
-    for name in [
-        "three-dimensions.npy",
-        "beyond-i64.npy",
-        "float-trajectory.npy",
-        "one-frame.npy",
-        "column.txt",
-        "latin1.txt",
-        "nul.txt",
-        "unassigned.txt",
-    ] {
+    for &name in TRAJECTORIES {
         all.push((name, as_(As::Trajectories)));
     }
     all.push(("too-short.txt", InputSettings { lag: 3, ..as_(As::Trajectories) }));

@@ -136,11 +136,25 @@ fn timestamps_of_any_unit_and_zone() {
             assert_eq!([of_a.as_str(), of_b.as_str()], expected, "{kind} {expression}");
         }
     }
-    let unknown = table(Arc::new(s().with_timezone("Mars/Olympus")));
-    let e = memory::from_batches(vec![unknown], &slice("hour(when)"), &mut Silent).unwrap_err();
-    assert!(e.to_string().contains("its zone `Mars/Olympus` is not known"), "{e}");
+    for zone in ["Mars/Olympus", "+aé1"] {
+        let unknown = table(Arc::new(s().with_timezone(zone)));
+        let e = memory::from_batches(vec![unknown], &slice("hour(when)"), &mut Silent).unwrap_err();
+        assert!(e.to_string().contains(&format!("its zone `{zone}` is not known")), "{e}");
+    }
     let Err(e) = memory::from_batches(vec![table(Arc::new(s()))], &slice("hour(from)"), &mut Silent) else { panic!() };
     assert_eq!(e.code(), "E-INGEST-NUMBER", "{e}");
+}
+
+#[test]
+fn a_time_that_no_clock_of_its_zone_shows_has_no_slice() {
+    let last = chrono::DateTime::<chrono::Utc>::MAX_UTC.timestamp();
+    let when: ArrayRef = Arc::new(TimestampSecondArray::from(vec![last, 1_449_016_200]).with_timezone("Asia/Tokyo"));
+    let ends = |names: [&str; 2]| Arc::new(StringArray::from(names.to_vec())) as ArrayRef;
+    let table = RecordBatch::try_from_iter([("from", ends(["a", "b"])), ("to", ends(["b", "a"])), ("when", when)]).unwrap();
+    let Ok(ingested) = memory::from_batches(vec![table], &slice("hour(when)"), &mut Silent) else { panic!() };
+    let Data::Counts(counted) = ingested.data else { panic!() };
+    assert_eq!(counted.counts.ledger().get("slice-missing", LedgerUnit::Rows).unwrap().count, 1);
+    assert_eq!(counted.kept, 1);
 }
 
 #[test]

@@ -5,13 +5,14 @@ use std::fmt::Write;
 
 use metastate::Counts;
 use metastate::aggregate::{AssignBy, Assigner};
+use metastate::solve::Factors;
 use metastate::{Ledger, LedgerUnit};
 use metastate_ingest::Data;
-use metastate_report::{LedgerRecord, csv_field, folder, number};
+use metastate_report::{LedgerRecord, SavedResult, csv_field, folder, number};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::{AssignCommand, AssignKind, InputArgs, Options, RefitKind};
+use crate::args::{AssignCommand, AssignKind, FitArgs, InputArgs, Options, RefitKind};
 use crate::count::check_place;
 use crate::data;
 use crate::error::{CliError, Result};
@@ -69,13 +70,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; memberships are read off counts")
             .remedy("give the transitions of the states or their counts"));
     };
-    let kind = command.assign.by.unwrap_or(match (&result.refit, fit.refit_kind()) {
-        (Some(_), RefitKind::Likelihood) => AssignKind::Likelihood,
-        (Some(_), RefitKind::LeastSquares) => AssignKind::LeastSquares,
-        _ => AssignKind::Penalised,
-    });
-    // The destinations are those that the memberships go with.
-    let model = if kind == AssignKind::Penalised { &result.factors } else { result.model() };
+    let (by, word, model) = method(command, &fit, &result);
     // Where transitions lead: to the states of the fit, or to its destinations where they are another set.
     let ends = result.destinations.as_ref().map_or(&result.states, |d| &d.table);
     let known: HashMap<&str, u32> =
@@ -87,14 +82,6 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
             .display()
             .to_string()));
     }
-    let (by, word) = match kind {
-        AssignKind::Penalised => (AssignBy::Penalised { lambda: summary.lambda }, "the penalised problem of the fit"),
-        AssignKind::LeastSquares => (AssignBy::LeastSquares, "least squares"),
-        AssignKind::Likelihood => {
-            let prior = summary.refit.as_ref().and_then(|r| r.prior()).unwrap_or(0.0);
-            (AssignBy::Likelihood { prior, mass: model.mass(&result.xi) }, "maximum likelihood")
-        }
-    };
     let assigner = Assigner::new(model, by)?;
     let exponent = fit.weight_power.exponent();
     let mut ledger = counted.counts.ledger().clone();
@@ -118,6 +105,24 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         ledger: LedgerRecord::list(&ledger),
         hints: inherited.into_iter().chain(ingested.hints).collect(),
     })
+}
+
+/// What memberships are the best answer to, in words too, and the factors whose destinations they go with: as asked for, else as the result's own memberships were found.
+fn method<'a>(command: &AssignCommand, fit: &FitArgs, result: &'a SavedResult) -> (AssignBy, &'static str, &'a Factors) {
+    let kind = command.assign.by.unwrap_or(match (&result.refit, fit.refit_kind()) {
+        (Some(_), RefitKind::Likelihood) => AssignKind::Likelihood,
+        (Some(_), RefitKind::LeastSquares) => AssignKind::LeastSquares,
+        _ => AssignKind::Penalised,
+    });
+    let (summary, model) = (&result.summary, result.model());
+    match kind {
+        AssignKind::Penalised => (AssignBy::Penalised { lambda: summary.lambda }, "the penalised problem of the fit", &result.factors),
+        AssignKind::LeastSquares => (AssignBy::LeastSquares, "least squares", model),
+        AssignKind::Likelihood => {
+            let prior = summary.refit.as_ref().and_then(|r| r.prior()).unwrap_or(0.0);
+            (AssignBy::Likelihood { prior, mass: model.mass(&result.xi) }, "maximum likelihood", model)
+        }
+    }
 }
 
 /// Options that contradict no fit, whatever they are: they are about these files alone.

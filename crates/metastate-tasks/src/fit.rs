@@ -1,12 +1,13 @@
 //! `metastate fit`: read, solve, write.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use metastate::Mat;
 use metastate::aggregate::Partition;
 use metastate::fit::{Refit, Unfinished};
-use metastate::{Label, Model, fit_from};
+use metastate::{Label, Mat, Model, Operator, fit_from};
 use metastate_ingest::Ingested;
 use metastate_report::page::{ControlStory, Extras};
 use metastate_report::{ChangeRecord, Claim, FileRecord, FitResult, KineticsRecord, SavedKinetics, SlicedV, Summary, folder};
@@ -22,6 +23,9 @@ use crate::progress::Reporter;
 use crate::stop::{Doing, Stopper};
 use crate::watch::{FitWatch, Places, Trace, WatchReading};
 use crate::{path_checkpoint, place, record, report, settings, times, truth};
+
+/// A time limit beyond this is cut to it, so that a clock can hold its end.
+const LONGEST_SECONDS: f64 = 1e9;
 
 /// What is to be done, as it was typed.
 pub struct Job {
@@ -180,33 +184,60 @@ impl FitOutcome {
 
 /// Everything between the data and the folder. `start` is when the work began.
 pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<FitOutcome> {
+    check_data(job, &loaded)?;
+    reporter.say(&loaded.read_as);
+    reporter.say(sizes_in_words(&loaded));
+    loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
+    let solved = solve(job, &loaded, start, reporter, stopper)?;
+    outcome(job, loaded, solved)
+}
+
+/// Refuses data that the job cannot be done on.
+fn check_data(job: &Job, loaded: &Dataset) -> Result<()> {
     let chain = loaded.chain();
     settings::check_clusters(&job.fit, chain.states())?;
     check_weights(chain)?;
     if loaded.parts().is_some() {
         check_total(&job.fit, chain)?;
     }
-    memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())?;
-    reporter.say(&loaded.read_as);
+    memory::check(&job.input, &job.fit, chain.states().max(chain.p().cols()), chain.nonzeros(), loaded.parts().is_some())
+}
+
+/// How much was read.
+fn sizes_in_words(loaded: &Dataset) -> String {
+    let chain = loaded.chain();
     let states = match (chain.goes_on(), loaded.data.slices(), &loaded.control) {
         (true, ..) => format!("{} states", chain.states()),
         (false, Some(slices), _) => format!("{} states, {} slices", chain.states(), slices.len()),
         (false, None, Some(c)) => format!("{} states, {} actions: {} pairs", c.states.len(), c.actions.len(), c.tried.pairs.len()),
         (false, None, None) => format!("{} origins, {} destinations", chain.states(), chain.p().cols()),
     };
-    reporter.say(format!("{states}, {} transitions, {} pairs", chain.transitions(), chain.nonzeros()));
-    loaded.hints.iter().for_each(|hint| reporter.say(format!("hint: {hint}")));
-    let reading = start.elapsed().as_secs_f64();
+    format!("{states}, {} transitions, {} pairs", chain.transitions(), chain.nonzeros())
+}
 
+/// What the fit found, and what goes with it into the folder.
+struct Solved {
+    model: Model,
+    /// The true chain, where it was given.
+    truth: Option<Arc<dyn Operator>>,
+    /// All files that the answer depends on.
+    inputs: Vec<FileRecord>,
+    seconds: BTreeMap<String, f64>,
+    trace: Trace,
+}
+
+/// Takes up what an interrupted run left, and fits until the time is up or a signal comes.
+fn solve(job: &Job, loaded: &Dataset, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<Solved> {
+    let reading = start.elapsed().as_secs_f64();
+    let chain = loaded.chain();
     let (options, start_files) = settings::recipe(&job.fit, job.whole_path, job.seed, chain)?;
     let truth = job.fit.truth.as_deref().map(|text| truth::load(text, chain)).transpose()?;
-    let mut inputs = loaded.inputs.clone();
-    inputs.extend(start_files);
-    inputs.extend(truth.iter().flat_map(|(_, files)| files.iter().cloned()));
+    let (truth, truth_files) = truth.map_or_else(Default::default, |(p, files)| (Some(p), files));
+    let inputs = [loaded.inputs.clone(), start_files, truth_files].concat();
     let unfinished = take_up(job, &asked_for(job, &inputs), reporter, stopper)?;
 
     let mut watch = FitWatch::new(reporter, stopper);
-    watch.deadline = job.run.time_limit.map(|s| start + Duration::from_secs_f64(s.min(1e9)));
+    watch.deadline = job.run.time_limit.map(|s| start + Duration::from_secs_f64(s.min(LONGEST_SECONDS)));
     watch.every = Duration::try_from_secs_f64(job.run.checkpoint_every).unwrap_or(Duration::MAX);
     watch.tolerance = options.solver_settings().tolerance;
     if stopper.keeps_checkpoints() {
@@ -225,34 +256,38 @@ pub fn fit_dataset(job: &Job, loaded: Dataset, start: Instant, reporter: &mut Re
         .remedy("give the same command a larger --time-limit and --resume, or leave it less to look for: --rank, --lambda-ratio"));
     }
     let mut model = model?;
-    if let Some((p, _)) = &truth {
+    if let Some(p) = &truth {
         let found = model.against(p.as_ref(), &loaded.data);
         (model.solution.errors.rel_re, model.solution.errors.rel_se) = (Some(found.solution), Some(found.sampling));
     }
     seconds.insert("reading".to_owned(), reading);
-    seconds.insert("total".into(), start.elapsed().as_secs_f64());
+    seconds.insert("total".to_owned(), start.elapsed().as_secs_f64());
+    Ok(Solved { model, truth, inputs, seconds, trace })
+}
 
+/// The contents of the folder: the summary, and the tables that only some fits have.
+fn outcome(job: &Job, loaded: Dataset, solved: Solved) -> Result<FitOutcome> {
+    let Solved { model, truth, inputs, seconds, trace } = solved;
+    let unwritten = |e: std::io::Error| CliError::write(&job.run.out, e);
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
-    let true_p = truth.as_ref().map(|(p, _)| p.as_ref());
     let destinations = loaded.data.going_on().is_none().then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());
     let uncertain = loaded.data.uncertain(job.fit.bootstrap > 0, job.fit.reversible, job.seed);
     let kinetics = model.moves.as_ref().map(|_| times::file(&loaded.data, &model, uncertain.as_ref())).transpose()?;
-    let mut extra = record::files(kinetics.as_ref(), &model, &labels).map_err(|e| CliError::write(&job.run.out, e))?;
+    let mut extra = record::files(kinetics.as_ref(), &model, &labels).map_err(unwritten)?;
     if let Some(labels) = &destinations {
         let arrivals = loaded.chain().counts().map(metastate::Csr::column_sums).unwrap_or_default();
         let places = loaded.destination_coordinates.as_deref();
         let table = metastate_report::destinations_csv(labels, &arrivals, model.factors(), loaded.chain().xi(), places);
         extra.push((metastate_report::DESTINATIONS_FILE, table.into_bytes()));
     }
-    let mut summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, true_p) };
+    let mut summary = Summary { inputs, seconds, ..record::summary(job, &loaded, &model, truth.as_deref()) };
     if let Some(control) = &loaded.control {
         let rewards = control.rewards(&model);
         summary.control = Some(control.record(&model, rewards.as_ref()));
         extra.extend(control.files(&model, rewards.as_ref()));
     }
     if let Some(sliced) = &model.slices {
-        let files = record::slice_files(sliced, summary.slices.as_ref(), &loaded.data, &model, &labels);
-        extra.extend(files.map_err(|e| CliError::write(&job.run.out, e))?);
+        extra.extend(record::slice_files(sliced, summary.slices.as_ref(), &loaded.data, &model, &labels).map_err(unwritten)?);
     }
     all_numbers(&summary, &extra)?;
     let trips = model.moves.as_ref().and_then(|_| loaded.shown_chain().counts()).map(|counts| between_zones(counts, &model.zones));

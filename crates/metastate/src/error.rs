@@ -57,6 +57,7 @@ pub enum Error {
 
 impl Error {
     /// A stable code for scripts and for `metastate explain`.
+    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Error::NotFinite { .. } => "E-DATA-NOT-FINITE",

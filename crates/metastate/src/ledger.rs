@@ -42,6 +42,7 @@ impl fmt::Display for LedgerUnit {
 /// assert_eq!(ledger.get("no-destination", LedgerUnit::Rows).map(|e| e.count), Some(2));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct LedgerEntry {
     /// A stable key in kebab case, such as `never-left`.
     pub reason: String,
@@ -63,6 +64,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Nothing left out.
+    #[must_use]
     pub fn new() -> Self {
         Ledger::default()
     }
@@ -96,16 +98,19 @@ impl Ledger {
     }
 
     /// The entry with this reason and unit.
+    #[must_use]
     pub fn get(&self, reason: &str, unit: LedgerUnit) -> Option<&LedgerEntry> {
         self.entries.iter().find(|e| e.unit == unit && e.reason == reason)
     }
 
     /// True when nothing was left out.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Number of entries.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -14,6 +14,7 @@ pub use csv::csv_records;
 pub(crate) use parquet::check_file as check_parquet;
 
 use arrow::array::{ArrayRef, BooleanArray};
+use metastate::{Ledger, LedgerUnit};
 use rayon::prelude::*;
 
 use crate::codes::Code;
@@ -70,6 +71,11 @@ impl Batch<'_> {
     /// "file, line 7", for the ledger.
     pub fn describe(&self, i: usize) -> String {
         format!("{}, {} {}", self.file, if self.places.lines { "line" } else { "row" }, self.places.number(i))
+    }
+
+    /// Puts row `i` into the ledger. Its place is written down only while the entry has room for examples.
+    pub fn leave_out(&self, ledger: &mut Ledger, reason: &str, unit: LedgerUnit, weight: f64, i: usize) {
+        ledger.add(reason, unit, 1, weight, std::iter::once_with(|| self.describe(i)));
     }
 
     /// Only the rows where `keep` is true.

@@ -84,7 +84,12 @@ impl ControlStory {
             .collect::<Option<_>>()
             .ok_or_else(wrong)?;
         let s = rows.iter().map(|r| r.1).max().unwrap_or(0);
-        if s == 0 || !rows.len().is_multiple_of(s * s) || rows.iter().enumerate().any(|(k, r)| (r.1, r.2) != (k / s % s + 1, k % s + 1)) {
+        // No square of a number that stands in a file is formed before it is known to be small.
+        if s == 0
+            || s > rows.len()
+            || !rows.len().is_multiple_of(s * s)
+            || rows.iter().enumerate().any(|(k, r)| (r.1, r.2) != (k / s % s + 1, k % s + 1))
+        {
             return Err(wrong());
         }
         let action = |block: &[(&str, usize, usize, f64, f64)]| ActionStory {

@@ -170,7 +170,7 @@ pub fn estimate(command: &CompareCommand, reporter: &mut Reporter, stopper: &Sto
     Estimate::new(work, &command.input, format!("counted in {rows} rows"), times)
 }
 
-/// Everybody fits and is judged.
+/// Everybody fits and is judged. Beside the table, the map of each entrant that has one, under its name.
 fn contest(
     compare: &CompareArgs,
     loaded: &Dataset,
@@ -180,79 +180,110 @@ fn contest(
     reporter: &mut Reporter,
     stopper: &Stopper,
 ) -> Result<(Compared, Vec<(String, String)>)> {
-    let chain = loaded.chain();
-    let mut watch = Watch(stopper);
     reporter.spin(if compare.rank.is_some() { "folds" } else { "choosing" });
-    let clock = Instant::now();
-    let mut arena =
-        Arena::new(&loaded.data, compare.folds, compare.rank, &options(compare)?, seed, &mut watch).map_err(|e| told(e, stopper))?;
-    let mut seconds_of_ours = if compare.rank.is_none() { clock.elapsed().as_secs_f64() } else { 0.0 };
+    let mut contest = Contest::begin(compare, loaded, judge, seed, stopper)?;
     let (mut rows, mut maps) = (Vec::new(), Vec::new());
     for entrant in entrants {
         stopper.go_on()?;
         reporter.say(entrant.name.clone());
+        let (row, map) = contest.enter(entrant)?;
+        rows.push(row);
+        maps.extend(map.map(|svg| (entrant.name.clone(), svg)));
+    }
+    let ours = entrants.iter().any(|e| uses_ours(&e.contender));
+    Ok((contest.compared(rows, ours)?, maps))
+}
+
+/// A contest under way.
+struct Contest<'a> {
+    compare: &'a CompareArgs,
+    loaded: &'a Dataset,
+    judge: &'a Judge<'a>,
+    seed: u64,
+    stopper: &'a Stopper,
+    arena: Arena<'a>,
+    /// What our own fit took: every entrant that stands on it is told so.
+    seconds_of_ours: f64,
+}
+
+impl<'a> Contest<'a> {
+    fn begin(compare: &'a CompareArgs, loaded: &'a Dataset, judge: &'a Judge<'a>, seed: u64, stopper: &'a Stopper) -> Result<Self> {
+        let clock = Instant::now();
+        let options = options(compare)?;
+        let arena = Arena::new(&loaded.data, compare.folds, compare.rank, &options, seed, &mut Watch(stopper));
+        let arena = arena.map_err(|e| told(e, stopper))?;
+        let seconds_of_ours = if compare.rank.is_none() { clock.elapsed().as_secs_f64() } else { 0.0 };
+        Ok(Contest { compare, loaded, judge, seed, stopper, arena, seconds_of_ours })
+    }
+
+    /// One entrant fits and is judged: its row of the table, and its map where it has one.
+    fn enter(&mut self, entrant: &Entrant) -> Result<(Row, Option<String>)> {
+        let (stopper, xi) = (self.stopper, self.loaded.chain().xi());
+        let mut watch = Watch(stopper);
         let clock = Instant::now();
         if uses_ours(&entrant.contender) {
-            arena.ours(Part::Whole, &mut watch).map_err(|e| told(e, stopper))?;
-            seconds_of_ours += clock.elapsed().as_secs_f64();
+            self.arena.ours(Part::Whole, &mut watch).map_err(|e| told(e, stopper))?;
+            self.seconds_of_ours += clock.elapsed().as_secs_f64();
         }
         let clock = Instant::now();
-        let fitted = arena.fit(&entrant.contender, Part::Whole, &mut watch);
-        let shared = if uses_ours(&entrant.contender) { seconds_of_ours } else { 0.0 };
+        let fitted = self.arena.fit(&entrant.contender, Part::Whole, &mut watch);
+        let shared = if uses_ours(&entrant.contender) { self.seconds_of_ours } else { 0.0 };
         let seconds = shared + clock.elapsed().as_secs_f64();
         stopper.go_on()?;
         let row = Row { method: entrant.name.clone(), ours: entrant.ours, seconds, ..Row::default() };
-        match fitted {
-            Err(e) => rows.push(Row { note: Some(e.to_string()), ..row }),
-            Ok(fitted) => {
-                let partition = match &entrant.partition {
-                    Some(partition) => Some(partition.clone()),
-                    None => fitted.partition(chain.xi(), entrant.hard, seed)?,
-                };
-                let mut row = judge.partition(row, partition.as_ref());
-                row.note.clone_from(&entrant.note);
-                score(&mut row, &fitted, entrant, &mut arena, compare.smoothing, &mut watch).map_err(|e| told(e, stopper))?;
-                maps.extend(judge.map(&entrant.name, partition.as_ref(), &fitted, chain.xi()).map(|svg| (entrant.name.clone(), svg)));
-                rows.push(row);
-            }
-        }
+        let fitted = match fitted {
+            Err(e) => return Ok((Row { note: Some(e.to_string()), ..row }, None)),
+            Ok(fitted) => fitted,
+        };
+        let partition = match &entrant.partition {
+            Some(partition) => Some(partition.clone()),
+            None => fitted.partition(xi, entrant.hard, self.seed)?,
+        };
+        let mut row = self.judge.partition(row, partition.as_ref());
+        row.note.clone_from(&entrant.note);
+        score(&mut row, &fitted, entrant, &mut self.arena, self.compare.smoothing, &mut watch).map_err(|e| told(e, stopper))?;
+        Ok((row, self.judge.map(&entrant.name, partition.as_ref(), &fitted, xi)))
     }
-    let ours = entrants.iter().any(|e| uses_ours(&e.contender));
-    let model = if ours { Some(arena.ours(Part::Whole, &mut watch).map_err(|e| told(e, stopper))?) } else { None };
-    let prior = model.and_then(|m| m.refit.as_ref()).and_then(|refit| match refit {
-        Refit::Likelihood { prior, .. } => Some(*prior),
-        Refit::LeastSquares(_) => None,
-    });
-    let (lambda, lambda_max) = (model.map(|m| m.solution.lambda), model.map(|m| m.lambda_max));
-    let compared = Compared {
-        states: chain.states(),
-        transitions: chain.transitions(),
-        rank: arena.rank(),
-        rank_is: if compare.rank.is_some() { "given" } else { "chosen on all data by the recipe" },
-        folds: arena.folds().len(),
-        lambda,
-        lambda_max,
-        prior,
-        prior_is: if compare.prior.is_some() { "given" } else { "on all data; chosen anew on each training part" },
-        folds_are: loaded.parts().map(|p| p.how()).unwrap_or_default(),
-        smoothing: compare.smoothing,
-        smoothing_is: if compare.smoothing.is_some() { "given" } else { "for each method the best on the other folds" },
-        weight_power: compare.weight_power,
-        hard: match compare.hard {
-            Some(HardKind::Kmeans) => "k-means on the memberships",
-            Some(HardKind::Membership) => "largest membership",
-            None => "k-means on the memberships, for our refits by the largest membership",
-        },
-        neighbouring_pairs: judge.neighbours.as_ref().map(|n| n.pairs().len()),
-        reference: compare.reference.clone(),
-        seed,
-        verdicts: verdicts(&rows),
-        methods: rows,
-        ledger: LedgerRecord::list(chain.ledger()),
-        hints: loaded.hints.clone(),
-        out: compare.out.display().to_string(),
-    };
-    Ok((compared, maps))
+
+    /// The table with what it rests on; `ours` says whether our own fit is behind any row of it.
+    fn compared(mut self, rows: Vec<Row>, ours: bool) -> Result<Compared> {
+        let (compare, loaded, stopper) = (self.compare, self.loaded, self.stopper);
+        let (rank, folds) = (self.arena.rank(), self.arena.folds().len());
+        let model = if ours { Some(self.arena.ours(Part::Whole, &mut Watch(stopper)).map_err(|e| told(e, stopper))?) } else { None };
+        let prior = model.and_then(|m| m.refit.as_ref()).and_then(|refit| match refit {
+            Refit::Likelihood { prior, .. } => Some(*prior),
+            Refit::LeastSquares(_) => None,
+        });
+        let chain = loaded.chain();
+        Ok(Compared {
+            states: chain.states(),
+            transitions: chain.transitions(),
+            rank,
+            rank_is: if compare.rank.is_some() { "given" } else { "chosen on all data by the recipe" },
+            folds,
+            lambda: model.map(|m| m.solution.lambda),
+            lambda_max: model.map(|m| m.lambda_max),
+            prior,
+            prior_is: if compare.prior.is_some() { "given" } else { "on all data; chosen anew on each training part" },
+            folds_are: loaded.parts().map(|p| p.how()).unwrap_or_default(),
+            smoothing: compare.smoothing,
+            smoothing_is: if compare.smoothing.is_some() { "given" } else { "for each method the best on the other folds" },
+            weight_power: compare.weight_power,
+            hard: match compare.hard {
+                Some(HardKind::Kmeans) => "k-means on the memberships",
+                Some(HardKind::Membership) => "largest membership",
+                None => "k-means on the memberships, for our refits by the largest membership",
+            },
+            neighbouring_pairs: self.judge.neighbours.as_ref().map(|n| n.pairs().len()),
+            reference: compare.reference.clone(),
+            seed: self.seed,
+            verdicts: verdicts(&rows),
+            methods: rows,
+            ledger: LedgerRecord::list(chain.ledger()),
+            hints: loaded.hints.clone(),
+            out: compare.out.display().to_string(),
+        })
+    }
 }
 
 /// What is asked of the recipe, but for rank, folds and seed: its own defaults unless given.

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use metastate::aggregate::{Neighbours, Partition};
-use metastate::compare::{SliceMethod, score_slices, zones_of_each};
-use metastate::fit::{Rank, fit};
+use metastate::compare::{SliceMethod, SliceScore, score_slices, zones_of_each};
+use metastate::fit::{FitOptions, Parts, Rank, fit};
+use metastate::{Counts, Folds, Model, Slices};
 use metastate_report::LedgerRecord;
 
 use super::{Compared, Row, Watch, mean_and_error, options, told};
@@ -37,80 +38,36 @@ pub fn check(compare: &CompareArgs) -> Result<()> {
 
 /// Everybody fits and is judged.
 pub fn contest(compare: &CompareArgs, loaded: &Dataset, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Compared> {
-    let (data, chain) = (&loaded.data, loaded.shown_chain());
-    let (Some(parts), Some(whole)) = (data.parts(), data.slices()) else {
+    let chain = loaded.shown_chain();
+    let (Some(parts), Some(slices)) = (loaded.parts(), loaded.data.slices()) else {
         return Err(CliError::bad("E-CLI-ARGUMENT", "the data have no slices").remedy("name them with --slice"));
     };
-    let mut watch = Watch(stopper);
-    let folds = parts.folds(compare.folds, seed)?;
-    let mut recipe = options(compare)?.seed(seed);
-    if let Some(rank) = compare.rank {
-        recipe = recipe.rank(Rank::Given(rank))?;
-    }
-    reporter.say(format!("{} states, {} slices, {} transitions", chain.states(), whole.len(), chain.transitions()));
-    let counts = whole.whole_counts(parts.counts())?;
-    let alone =
-        metastate::Data::from_counts(&metastate::Counts::from_csr(chain.index().clone(), counts)?, &metastate::Estimate::default())?;
-    let (mut rows, mut rank_of_shared) = (Vec::new(), 0);
-    let (mut lambda, mut lambda_max) = (None, None);
+    let course = Course::new(compare, loaded, (parts, slices), seed)?;
+    reporter.say(format!("{} states, {} slices, {} transitions", chain.states(), slices.len(), chain.transitions()));
+    let (mut rows, mut shared) = (Vec::new(), SharedFit::default());
     for method in SliceMethod::ALL {
         stopper.go_on()?;
         reporter.say(method.name());
         let clock = Instant::now();
-        let mut row = Row { method: method.name().to_owned(), ours: method == SliceMethod::Shared, ..Row::default() };
-        let mut rank = rank_of_shared;
-        let mut partition: Option<Partition> = None;
-        match method {
-            SliceMethod::Shared => {
-                let model = fit(data, &recipe, &mut watch).map_err(|e| told(e, stopper))?;
-                (rank, lambda, lambda_max) = (model.rank(), Some(model.solution.lambda), Some(model.lambda_max));
-                rank_of_shared = rank;
-                partition = Some(model.zones);
+        let (mut rank, mut partition) = (shared.rank, None);
+        if let Some(model) = course.fit(method, stopper)? {
+            rank = model.rank();
+            if method == SliceMethod::Shared {
+                shared = SharedFit { rank, lambda: Some(model.solution.lambda), lambda_max: Some(model.lambda_max) };
             }
-            SliceMethod::Ignoring if alone.chain().states() == chain.states() => {
-                let model = fit(&alone, &recipe, &mut watch).map_err(|e| told(e, stopper))?;
-                rank = model.rank();
-                partition = Some(model.zones);
-            }
-            _ => {}
+            partition = Some(model.zones);
         }
-        let score = score_slices(data, &folds, method, rank, seed)?;
-        (row.log_likelihood, row.log_likelihood_se) = mean_and_error(&score.folds);
-        row.smoothing = Some(score.smoothing);
-        let places = loaded.coordinates.as_deref().zip(loaded.cell());
-        match (&partition, places) {
-            (Some(partition), _) => {
-                row.zones = Some(partition.sizes.iter().filter(|n| **n > 0).count());
-                let coherence = places.and_then(|(centres, side)| Neighbours::of_cells(centres, side).coherence(&partition.labels));
-                row.coherence = coherence.map(|c| c.corrected);
-                row.coherence_same = coherence.map(|c| c.same);
-                row.coherence_chance = coherence.map(|c| c.chance);
-            }
-            (None, Some((centres, side))) if method == SliceMethod::Alone => {
-                let of_each = zones_of_each(data, score.rank, score.prior, seed)?;
-                row.coherence = mean_coherence(&of_each, centres, side);
-            }
-            _ => {}
-        }
-        row.note = Some(match method {
-            SliceMethod::OneLaw => "the arrivals of the slice, whatever the origin".to_owned(),
-            SliceMethod::Alone => format!(
-                "{} meta-states for each slice and a prior of {} transitions a state served it best; coherence is the mean over slices",
-                score.rank, score.prior
-            ),
-            _ => format!("{} meta-states; a prior of {} transitions a state served it best", score.rank, score.prior),
-        });
-        row.seconds = clock.elapsed().as_secs_f64();
-        rows.push(row);
+        let row = course.row(method, rank, partition.as_ref())?;
+        rows.push(Row { seconds: clock.elapsed().as_secs_f64(), ..row });
     }
     Ok(Compared {
         states: chain.states(),
         transitions: chain.transitions(),
-        rank: rank_of_shared,
+        rank: shared.rank,
         rank_is: if compare.rank.is_some() { "given" } else { "of the shared zones, chosen on all data by the recipe" },
-        folds: folds.len(),
-        lambda,
-        lambda_max,
+        folds: course.folds.len(),
+        lambda: shared.lambda,
+        lambda_max: shared.lambda_max,
         prior: None,
         prior_is: "for each method the best on the other folds",
         folds_are: parts.how(),
@@ -118,15 +75,106 @@ pub fn contest(compare: &CompareArgs, loaded: &Dataset, seed: u64, reporter: &mu
         smoothing_is: "for each method the best on the other folds, a share of the slice's own arrivals",
         weight_power: compare.weight_power,
         hard: "largest membership",
-        neighbouring_pairs: loaded.coordinates.as_deref().zip(loaded.cell()).map(|(c, side)| Neighbours::of_cells(c, side).pairs().len()),
+        neighbouring_pairs: course.places().map(|(centres, side)| Neighbours::of_cells(centres, side).pairs().len()),
         reference: None,
         seed,
         verdicts: verdict(&rows),
         methods: rows,
-        ledger: LedgerRecord::list(data.chain().ledger()),
+        ledger: LedgerRecord::list(loaded.chain().ledger()),
         hints: loaded.hints.clone(),
         out: compare.out.display().to_string(),
     })
+}
+
+/// What the fit with shared zones found. Methods without a fit of their own take its rank.
+#[derive(Default)]
+struct SharedFit {
+    rank: usize,
+    lambda: Option<f64>,
+    lambda_max: Option<f64>,
+}
+
+/// What is the same for all methods: data, folds and recipe.
+struct Course<'a> {
+    loaded: &'a Dataset,
+    /// The same transitions without their slices, for the method that ignores them.
+    together: metastate::Data,
+    folds: Folds,
+    recipe: FitOptions,
+    seed: u64,
+}
+
+impl<'a> Course<'a> {
+    fn new(compare: &CompareArgs, loaded: &'a Dataset, (parts, slices): (&Parts, &Slices), seed: u64) -> Result<Self> {
+        let folds = parts.folds(compare.folds, seed)?;
+        let mut recipe = options(compare)?.seed(seed);
+        if let Some(rank) = compare.rank {
+            recipe = recipe.rank(Rank::Given(rank))?;
+        }
+        let counts = Counts::from_csr(loaded.shown_chain().index().clone(), slices.whole_counts(parts.counts())?)?;
+        let together = metastate::Data::from_counts(&counts, &metastate::Estimate::default())?;
+        Ok(Course { loaded, together, folds, recipe, seed })
+    }
+
+    /// Where the states are, and the side of a cell, where they are cells.
+    fn places(&self) -> Option<(&[(f64, f64)], f64)> {
+        self.loaded.coordinates.as_deref().zip(self.loaded.cell())
+    }
+
+    /// The fit to all data that gives a method its zones. None for methods without zones of the whole, and where states are lost without the slices.
+    fn fit(&self, method: SliceMethod, stopper: &Stopper) -> Result<Option<Model>> {
+        let data = match method {
+            SliceMethod::Shared => &self.loaded.data,
+            SliceMethod::Ignoring if self.together.chain().states() == self.loaded.shown_chain().states() => &self.together,
+            _ => return Ok(None),
+        };
+        fit(data, &self.recipe, &mut Watch(stopper)).map(Some).map_err(|e| told(e, stopper))
+    }
+
+    /// How a method did on what was held out, and how its zones lie on the map.
+    fn row(&self, method: SliceMethod, rank: usize, partition: Option<&Partition>) -> Result<Row> {
+        let data = &self.loaded.data;
+        let score = score_slices(data, &self.folds, method, rank, self.seed)?;
+        let (log_likelihood, log_likelihood_se) = mean_and_error(&score.folds);
+        let row = Row {
+            method: method.name().to_owned(),
+            ours: method == SliceMethod::Shared,
+            log_likelihood,
+            log_likelihood_se,
+            smoothing: Some(score.smoothing),
+            note: Some(note(method, &score)),
+            ..Row::default()
+        };
+        Ok(match (partition, self.places()) {
+            (Some(partition), places) => {
+                let coherence = places.and_then(|(centres, side)| Neighbours::of_cells(centres, side).coherence(&partition.labels));
+                Row {
+                    zones: Some(partition.sizes.iter().filter(|n| **n > 0).count()),
+                    coherence: coherence.map(|c| c.corrected),
+                    coherence_same: coherence.map(|c| c.same),
+                    coherence_chance: coherence.map(|c| c.chance),
+                    ..row
+                }
+            }
+            (None, Some((centres, side))) if method == SliceMethod::Alone => {
+                let of_each = zones_of_each(data, score.rank, score.prior, self.seed)?;
+                Row { coherence: mean_coherence(&of_each, centres, side), ..row }
+            }
+            _ => row,
+        })
+    }
+}
+
+/// What a reader of the table should know.
+fn note(method: SliceMethod, score: &SliceScore) -> String {
+    match method {
+        SliceMethod::OneLaw => "the arrivals of the slice, whatever the origin".to_owned(),
+        SliceMethod::Alone => format!(
+            "{} meta-states for each slice and a prior of {} transitions a state served it best; coherence is the mean over slices",
+            score.rank, score.prior
+        ),
+        _ => format!("{} meta-states; a prior of {} transitions a state served it best", score.rank, score.prior),
+    }
 }
 
 /// The mean over the slices, each by itself on the states that are left in it.

@@ -1,16 +1,12 @@
 //! `--blend`: the first step by each state's own counts, shrunk towards the model.
 
 use metastate::compare::Blend;
-use metastate_report::{BlendRecord, SavedResult};
+use metastate_report::BlendRecord;
 
-use super::Model;
-use crate::args::{FitArgs, InputArgs, RefitKind};
-use crate::data;
+use super::{Model, Recount};
+use crate::args::RefitKind;
 use crate::error::{CliError, Result};
-use crate::progress::Reporter;
-use crate::stop::{Doing, Stopper};
 use crate::verify::find_inputs;
-use crate::watch::WatchReading;
 
 /// What was chosen, and the law after one step.
 pub struct Blended {
@@ -21,14 +17,8 @@ pub struct Blended {
 }
 
 /// Reads the inputs again, chooses the strength on held-out transitions, and takes one step from a law.
-pub fn first_step(
-    (input, fit): (&InputArgs, &FitArgs),
-    loaded: &SavedResult,
-    model: &Model,
-    law: &[f64],
-    reporter: &mut Reporter,
-    stopper: &Stopper,
-) -> Result<Blended> {
+pub fn first_step(recount: &mut Recount, model: &Model, law: &[f64]) -> Result<Blended> {
+    let (loaded, fit) = (recount.loaded, recount.fit);
     let refused = |why: &str, remedy: &str| CliError::bad("E-CLI-ARGUMENT", format!("--blend: {why}")).remedy(remedy);
     let (Some(refit), RefitKind::Likelihood) = (&loaded.refit, fit.refit_kind()) else {
         return Err(refused("this result has no refit by likelihood", "fit with --refit likelihood, or leave out --blend"));
@@ -36,9 +26,7 @@ pub fn first_step(
     let summary = &loaded.summary;
     find_inputs(summary, "their counts could not be blended with the model")
         .map_err(|e| e.blame_input().remedy(format!("put the inputs back (then: {}), or leave out --blend", summary.directory)))?;
-    stopper.doing(Doing::Reading);
-    let dataset = data::load(input, fit, &mut WatchReading { reporter, stopper })?;
-    stopper.doing(Doing::Working);
+    let dataset = recount.data()?;
     let Some(parts) = dataset.parts() else {
         return Err(refused("the result was fitted on a transition matrix, which holds no counts", "leave out --blend"));
     };
@@ -46,7 +34,7 @@ pub fn first_step(
     if labels != model.labels {
         return Err(refused("the states of the inputs are no longer those of the result", "fit again, or put the inputs back"));
     }
-    reporter.spin("blend");
+    recount.reporter.spin("blend");
     let prior = summary.refit.as_ref().and_then(|r| r.prior()).unwrap_or(0.0);
     let blend = Blend::choose(&dataset.data, refit.rank(), prior, fit.folds, summary.seed)?;
     let (ahead, ahead_se) = blend.ahead();

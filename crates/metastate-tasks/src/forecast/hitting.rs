@@ -1,26 +1,14 @@
 //! `--to`: the mean time from every state into a set of states.
 
 use metastate::kinetics::Microstates;
-use metastate_report::{HittingRow, SavedResult};
+use metastate_report::HittingRow;
 
-use super::Model;
-use crate::args::{FitArgs, InputArgs};
-use crate::data;
+use super::{Model, Recount};
 use crate::error::Result;
-use crate::progress::Reporter;
-use crate::stop::{Doing, Stopper};
 use crate::verify::find_inputs;
-use crate::watch::WatchReading;
 
 /// By the states' own chain, which neither prior nor penalty touches. Where the inputs are not there to be counted again, or the factors were asked for by name, by the factors; then a sentence says so.
-pub fn times(
-    (input, fit): (&InputArgs, &FitArgs),
-    loaded: &SavedResult,
-    model: &Model,
-    inside: &[bool],
-    reporter: &mut Reporter,
-    stopper: &Stopper,
-) -> Result<(Vec<HittingRow>, Option<String>)> {
+pub fn times(recount: &mut Recount, model: &Model, inside: &[bool]) -> Result<(Vec<HittingRow>, Option<String>)> {
     if model.kinetics.is_none() {
         return Ok((rows(model, inside, &model.chain.hitting_times(inside)?), None));
     }
@@ -30,17 +18,15 @@ pub fn times(
         );
         Ok((rows(model, inside, &model.chain.hitting_times(inside)?), Some(hint)))
     };
-    if find_inputs(&loaded.summary, "").is_err() {
+    if find_inputs(&recount.loaded.summary, "").is_err() {
         return by_factors("the inputs of the fit are no longer as they were");
     }
-    stopper.doing(Doing::Reading);
-    let dataset = data::load(input, fit, &mut WatchReading { reporter, stopper })?;
-    stopper.doing(Doing::Working);
+    let dataset = recount.data()?;
     let labels: Vec<String> = dataset.chain().index().labels().map(|l| l.to_string()).collect();
     if labels != model.labels {
         return by_factors("the states of the inputs are no longer those of the result");
     }
-    reporter.spin("hitting times");
+    recount.reporter.spin("hitting times");
     let chain = dataset.chain();
     let steps = Microstates::weighted(chain.p(), model.chain.u(), chain.departures().to_vec())?.steps_to(inside)?;
     if steps.iter().any(|t| t.is_nan()) {

@@ -5,33 +5,27 @@ mod check;
 mod hitting;
 mod slice;
 mod start;
+mod tables;
 
 use std::path::{Path, PathBuf};
 
 use metastate::Mat;
-use metastate::aggregate::latent::{Identity, LatentChain, Lumped, Mode, Rotation, identify, largest_rotation};
+use metastate::aggregate::latent::{LatentChain, Lumped, Mode, Rotation, largest_rotation};
 use metastate::fit::CONFIDENCE;
-use metastate::kinetics::{Flux, Scale, fates_of_chain, interval, mean_first_passage, modes_of};
+use metastate::kinetics::{Scale, interval, modes_of};
 use metastate::solve::Factors;
 use metastate::{Label, StateIndex};
-use metastate_ingest::expand_names;
-use metastate_report::{
-    Claim, CommittorRow, FateRow, Forecast, IdentityRow, LawRow, PassageRow, PathwayRow, Prediction, RateRow, SavedKinetics, SavedResult,
-    StationaryClass, TimescaleRow, load_kinetics,
-};
+use metastate_ingest::{Ingested, expand_names};
+use metastate_report::{Claim, Forecast, LawRow, Prediction, SavedKinetics, SavedResult, load_kinetics};
 
-use crate::args::{ForecastArgs, ModelKind, Options};
+use crate::args::{FitArgs, ForecastArgs, InputArgs, ModelKind, Options};
+use crate::data::{self, Dataset};
 use crate::error::{CliError, Result};
 use crate::place;
 use crate::progress::Reporter;
-use crate::stop::Stopper;
+use crate::stop::{Doing, Stopper};
 use crate::verify::recorded_options;
-
-/// Up to so many meta-states all ways between them are told, until this share of the flux.
-const MOST_WITH_WAYS: usize = 15;
-const SHARE_TOLD: f64 = 0.9;
-/// Anchor states and exclusive destinations named for each meta-state.
-const NAMED: usize = 5;
+use crate::watch::WatchReading;
 
 /// A result, its latent chain and the names of its states.
 struct Model<'a> {
@@ -120,13 +114,14 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
     if loaded.changed.iter().any(|name| ["factors.npz", "refit.npz", "states.csv"].contains(&name.as_str())) {
         forecast.hints.push("files of the result were changed after the fit; `metastate verify` says which".to_owned());
     }
+    let mut recount = Recount { input: &input, fit: &fit, loaded: &loaded, reporter, stopper };
     if let Some(inside) = target {
-        let (rows, hint) = hitting::times((&input, &fit), &loaded, &model, &inside, reporter, stopper)?;
+        let (rows, hint) = hitting::times(&mut recount, &model, &inside)?;
         forecast.hitting = rows;
         forecast.hints.extend(hint);
     }
     if command.blend {
-        let found = blend::first_step((&input, &fit), &loaded, &model, &start.law, reporter, stopper)?;
+        let found = blend::first_step(&mut recount, &model, &start.law)?;
         forecast.hints.push(found.sentence());
         forecast.forecasts =
             command.steps.iter().map(|&n| prediction_from(command, &model, &found, &start.law, n)).collect::<Result<_>>()?;
@@ -139,15 +134,45 @@ pub fn run(command: &ForecastArgs, reporter: &mut Reporter, stopper: &Stopper) -
         forecast.slice = Some(record);
     }
     if let Some(files) = &command.check {
-        check::against_counts(command, files, input, &loaded.summary, &model, &mut forecast, reporter, stopper)?;
+        check::against_counts(&mut recount, command, files, &model, &mut forecast)?;
     }
     if let Some(out) = &out {
         // Under the lock: a signal now waits until the folder stands.
         let _state = stopper.lock();
         metastate_report::write_forecast(out, command.force, &forecast)?;
     }
-    reporter.clear();
+    recount.reporter.clear();
     Ok(forecast)
+}
+
+/// The inputs of the fit, for questions that the result alone does not answer: they are read once more, as the fit read them.
+struct Recount<'a> {
+    input: &'a InputArgs,
+    fit: &'a FitArgs,
+    loaded: &'a SavedResult,
+    reporter: &'a mut Reporter,
+    stopper: &'a Stopper,
+}
+
+impl Recount<'_> {
+    /// The data of the fit.
+    fn data(&mut self) -> Result<Dataset> {
+        let (input, fit) = (self.input, self.fit);
+        self.reading(|watch| data::load(input, fit, watch))
+    }
+
+    /// The inputs counted in another way.
+    fn counted(&mut self, input: &InputArgs) -> Result<Ingested> {
+        self.reading(|watch| data::ingest(input, true, watch))
+    }
+
+    /// While files are read, the reader itself looks whether a signal came.
+    fn reading<T>(&mut self, read: impl FnOnce(&mut WatchReading) -> Result<T>) -> Result<T> {
+        self.stopper.doing(Doing::Reading);
+        let found = read(&mut WatchReading { reporter: self.reporter, stopper: self.stopper })?;
+        self.stopper.doing(Doing::Working);
+        Ok(found)
+    }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
@@ -187,61 +212,17 @@ fn model<'a>(
     Ok(Model { name, chain, states, labels, xi: loaded.xi.clone(), part, lumped, lag, kinetics })
 }
 
+/// Everything that the chain alone says.
 fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result<Forecast> {
     let (chain, s) = (&model.chain, model.chain.rank());
     let laws = chain.stationary(&model.xi)?;
     let passage = chain.mean_first_passage();
-    let passage_states = match &model.kinetics {
-        Some(k) => k.passage_states.clone(),
-        None => model.lumped.mean_first_passage(chain, &model.part, &laws.limit_states)?,
-    };
     let (rotation, change) = match largest_rotation(chain) {
         Rotation::Unique => ("unique", None),
         Rotation::Turns(size) => ("turns", Some(size)),
         Rotation::Undecided => ("undecided", None),
     };
-    let mut rows = Vec::new();
-    for (from, to) in (0..s).flat_map(|a| (0..s).map(move |b| (a, b))) {
-        let (steps, steps_states) = (passage[(from, to)], passage_states[(from, to)]);
-        let (low, high) = model.interval(steps, Scale::Times, |k| mean_first_passage(k, from, to));
-        let (low_states, high_states) = model.passage_interval(steps_states, from, to);
-        rows.push(PassageRow {
-            time_low: low.map(|t| model.time(t)),
-            time_high: high.map(|t| model.time(t)),
-            time_states_low: low_states.map(|t| model.time(t)),
-            time_states_high: high_states.map(|t| model.time(t)),
-            from: from + 1,
-            to: to + 1,
-            steps,
-            time: model.time(steps),
-            steps_states,
-            time_states: model.time(steps_states),
-        });
-    }
-    let shares: Vec<Interval> = (0..s)
-        .map(|j| model.interval(laws.limit[j], Scale::Shares, |k| stationary_share(model, k, &model.xi, j).unwrap_or(f64::NAN)))
-        .collect();
-    let identities = identify(chain, &model.xi)?;
-    let (rates, pathways) = rates(model);
-    let named = |list: &[usize]| list.iter().take(NAMED).map(|&i| model.labels[i].clone()).collect();
-    let metastate = |(j, id): (usize, &Identity)| IdentityRow {
-        metastate: j + 1,
-        states: model.lumped.sizes()[j],
-        stationary: laws.limit[j],
-        stationary_low: shares[j].0,
-        stationary_high: shares[j].1,
-        stay: chain.k()[(j, j)],
-        return_time: model.time(passage[(j, j)]),
-        share: id.share,
-        share_low: id.share_low,
-        share_high: id.share_high,
-        ambiguity: id.ambiguity,
-        purest: id.purest,
-        anchor_states: id.anchors.len(),
-        anchors: named(&id.anchors),
-        exclusive_destinations: id.exclusive.len(),
-        exclusive: named(&id.exclusive),
-    };
+    let (rates, pathways) = tables::rates(model);
     Ok(Forecast {
         result: command.result.display().to_string(),
         model: model.name.to_owned(),
@@ -252,22 +233,16 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
         latent: (0..s).map(|j| chain.k().row(j).to_vec()).collect(),
         unique_stationary_law: laws.laws.len() == 1,
         structure: laws.structure.sentence(),
-        classes: laws
-            .structure
-            .closed
-            .iter()
-            .zip(&laws.laws)
-            .map(|(c, law)| StationaryClass { members: c.members.iter().map(|j| j + 1).collect(), period: c.period, law: law.clone() })
-            .collect(),
-        metastates: identities.iter().enumerate().map(metastate).collect(),
+        classes: tables::classes(&laws),
+        metastates: tables::metastates(model, &laws, &passage)?,
         joint_rotation: rotation.to_owned(),
         joint_rotation_change: change,
-        timescales: timescales("model", 1, model.lag as u64, &model.modes(), &timescale_intervals(model)),
-        passage: rows,
-        committors: committors(model)?,
+        timescales: tables::timescales("model", 1, model.lag as u64, &model.modes(), &tables::timescale_intervals(model)),
+        passage: tables::passage(model, &laws, &passage)?,
+        committors: tables::committors(model)?,
         rates,
         pathways,
-        fates: fates(chain.k()),
+        fates: tables::fates(chain.k()),
         start: start.words.clone(),
         forecasts: command.steps.iter().map(|&n| prediction(command, model, &start.law, n)).collect::<Result<_>>()?,
         blend: None,
@@ -277,107 +252,6 @@ fn gather(command: &ForecastArgs, model: &Model, start: &start::Start) -> Result
         hints: Vec::new(),
         stationary: model.law(&laws.limit_states),
     })
-}
-
-/// Of the timescales in steps, for the modes after the first.
-fn timescale_intervals(model: &Model) -> Vec<(f64, f64)> {
-    let Some(k) = model.kinetics.as_ref().filter(|k| k.part_timescales.rows() > 0) else { return Vec::new() };
-    let parts = &k.part_timescales;
-    let of = |place: usize, t: f64| interval(t, (0..parts.rows()).map(|b| parts[(b, place)]), Scale::Times, CONFIDENCE);
-    model.modes().iter().skip(1).take(parts.cols()).enumerate().map(|(place, m)| of(place, m.timescale)).collect()
-}
-
-/// The stationary share of one meta-state under another chain.
-fn stationary_share(model: &Model, k: &Mat, xi: &[f64], j: usize) -> Option<f64> {
-    let chain = LatentChain::with_chain(model.chain.u(), model.chain.v(), k.clone()).ok()?;
-    chain.stationary(xi).ok().map(|laws| laws.limit[j])
-}
-
-/// Flux, rate and ways between every two meta-states; none where there are several stationary laws.
-fn rates(model: &Model) -> (Vec<RateRow>, Vec<PathwayRow>) {
-    let (k, s, lag) = (model.chain.k(), model.chain.rank(), model.lag as f64);
-    let (mut rates, mut ways) = (Vec::new(), Vec::new());
-    for (from, to) in (0..s).flat_map(|a| (0..s).map(move |b| (a, b))).filter(|(a, b)| a != b) {
-        let Ok(flux) = Flux::of_chain(k, &[from], &[to]) else { continue };
-        let (low, high) = if s <= MOST_WITH_WAYS {
-            model.interval(flux.rate, Scale::Times, |k| Flux::of_chain(k, &[from], &[to]).map_or(f64::NAN, |f| f.rate))
-        } else {
-            (None, None)
-        };
-        rates.push(RateRow {
-            from: from + 1,
-            to: to + 1,
-            flux: flux.total / lag,
-            rate: flux.rate / lag,
-            rate_low: low.map(|r| r / lag),
-            rate_high: high.map(|r| r / lag),
-        });
-        if s <= MOST_WITH_WAYS {
-            ways.extend(flux.pathways(&[from], &[to], SHARE_TOLD).into_iter().map(|way| PathwayRow {
-                from: from + 1,
-                to: to + 1,
-                way: way.nodes.iter().map(|j| j + 1).collect(),
-                flux: way.flux / lag,
-                share: way.flux / flux.total,
-            }));
-        }
-    }
-    (rates, ways)
-}
-
-/// Where each meta-state ends, where that is a question at all.
-fn fates(chain: &Mat) -> Vec<FateRow> {
-    let (structure, found) = fates_of_chain(chain);
-    if structure.closed.len() == 1 && structure.transient.is_empty() {
-        return Vec::new();
-    }
-    let class = |k: usize| structure.closed[k].members.iter().map(|j| j + 1).collect();
-    let pairs = (0..chain.rows()).flat_map(|j| (0..structure.closed.len()).map(move |k| (j, k)));
-    pairs.map(|(j, k)| FateRow { metastate: j + 1, class: class(k), probability: found[(j, k)] }).collect()
-}
-
-fn timescales(source: &'static str, steps: u64, lag: u64, modes: &[Mode], intervals: &[(f64, f64)]) -> Vec<TimescaleRow> {
-    let row = |(n, m): (usize, &Mode)| TimescaleRow {
-        source,
-        steps,
-        lag,
-        mode: n + 1,
-        re: m.re,
-        im: m.im,
-        modulus: m.modulus(),
-        timescale: m.timescale * lag as f64,
-        turn: m.turn * lag as f64,
-        low: n.checked_sub(1).and_then(|k| intervals.get(k)).map(|i| i.0 * lag as f64),
-        high: n.checked_sub(1).and_then(|k| intervals.get(k)).map(|i| i.1 * lag as f64),
-    };
-    modes.iter().enumerate().map(row).collect()
-}
-
-fn committors(model: &Model) -> Result<Vec<CommittorRow>> {
-    let chain = &model.chain;
-    let s = chain.rank();
-    let mut rows = Vec::new();
-    for (a, b) in (0..s).flat_map(|a| (a + 1..s).map(move |b| (a, b))) {
-        let q = chain.committor(a, b)?;
-        for j in (0..s).filter(|&j| j != a && j != b) {
-            let backward = q.backward.as_ref().map_or(f64::NAN, |q| q[j]);
-            let (forward_low, forward_high) = if s <= MOST_WITH_WAYS {
-                model.interval(q.forward[j], Scale::Shares, |k| Flux::of_chain(k, &[a], &[b]).map_or(f64::NAN, |f| f.forward[j]))
-            } else {
-                (None, None)
-            };
-            rows.push(CommittorRow {
-                from: a + 1,
-                to: b + 1,
-                metastate: j + 1,
-                forward: q.forward[j],
-                backward,
-                forward_low,
-                forward_high,
-            });
-        }
-    }
-    Ok(rows)
 }
 
 fn prediction(command: &ForecastArgs, model: &Model, start: &[f64], steps: u64) -> Result<Prediction> {

@@ -17,6 +17,13 @@ const ROUNDING: f64 = 1e-10;
 /// A baseline scored here may differ by so much of itself.
 const SCORE: f64 = 1e-9;
 
+/// Numbers of the path that follow from each other may differ by so much of themselves.
+const FOLLOWS: f64 = 1e-9;
+/// lambda of a point follows from its place.
+const PLACE: f64 = 1e-12;
+/// A score of nothing is nothing but for this.
+const NO_SCORE: f64 = 1e-12;
+
 const RANKS: [&str; 8] =
     ["model", "held_out", "standard_error", "squared_error", "behind_best", "behind_standard_error", "chosen", "first_look"];
 const PATH: [&str; 19] = [
@@ -244,7 +251,7 @@ fn wrong_clearness(record: &ChoiceRecord, ranks: &Named, rank: usize, row: usize
         }
     };
     let same = match (told, expected) {
-        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
+        (Some(a), Some(b)) => (a - b).abs() <= FOLLOWS * b.abs().max(1.0),
         (a, b) => a == b,
     };
     demand(same, || format!("clearness_standard_errors: should be {expected:?}"))
@@ -297,7 +304,7 @@ fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Na
         let lambda = path.number(r, "lambda");
         let on_grid = lambda_max * fit.floor.powf(r as f64 / (fit.points - 1) as f64);
         let expected = if only { summary.lambda } else { on_grid };
-        demand((lambda - expected).abs() <= 1e-12 * expected, || wrong(&format!("lambda: should be {}", number(expected))))?;
+        demand((lambda - expected).abs() <= PLACE * expected, || wrong(&format!("lambda: should be {}", number(expected))))?;
         let ratio = path.number(r, "lambda_ratio");
         demand(close(ratio, lambda / lambda_max), || wrong("lambda_ratio"))?;
         demand(rank(r) >= 1 && rank(r) <= fit.most_metastates(), || wrong("rank"))?;
@@ -306,17 +313,17 @@ fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Na
         demand(!only || rank(r) == summary.rank, || wrong(&format!("rank: should be {}", summary.rank)))?;
         let (objective, fidelity, regularizer) = (path.number(r, "objective"), path.number(r, "fidelity"), path.number(r, "regularizer"));
         let sum = fidelity + lambda * regularizer;
-        demand(fidelity >= 0.0 && regularizer > 0.0 && (objective - sum).abs() <= 1e-9 * sum, || {
+        demand(fidelity >= 0.0 && regularizer > 0.0 && (objective - sum).abs() <= FOLLOWS * sum, || {
             wrong("objective: not the sum of its parts")
         })?;
         // What was published is an answer at every lambda: no bound there may lie above it.
         let (gap, here) = (path.number(r, "certified_gap"), summary.fidelity + lambda * summary.regularizer);
-        demand(gap.is_nan() || objective * (1.0 - gap) <= here * (1.0 + 1e-9), || {
+        demand(gap.is_nan() || objective * (1.0 - gap) <= here * (1.0 + FOLLOWS), || {
             wrong("certified_gap: the published solution is better")
         })?;
         // The best objective grows with lambda, and no faster than in proportion: the bound proven here holds there, too.
         let floor = proven.gap.map_or(0.0, |g| (1.0 - g) * summary.objective * (lambda / summary.lambda).min(1.0));
-        demand(objective >= floor * (1.0 - 1e-9), || wrong("objective: below what is possible"))?;
+        demand(objective >= floor * (1.0 - FOLLOWS), || wrong("objective: below what is possible"))?;
         demand(StatusWord::ALL.iter().any(|word| path.field(r, "status") == Some(word.as_str())), || wrong("status: no such word"))?;
         let scores = ["held_out", "standard_error", "squared_error"];
         let given = |column: &&str| path.field(r, column).is_some_and(|f| f.parse::<f64>().is_ok());
@@ -353,7 +360,7 @@ fn baselines(checks: &mut Checks, record: &ChoiceRecord, ranks: &Named, folds: &
         let row = row_of(ranks, model);
         let at = |column: &str| row.map_or(f64::NAN, |r| ranks.number(r, column));
         // Where there are too many states the squared error is not computed here.
-        let close = |told: f64, found: f64| found.is_nan() || (told - found).abs() <= SCORE * found.abs() + 1e-12;
+        let close = |told: f64, found: f64| found.is_nan() || (told - found).abs() <= SCORE * found.abs() + NO_SCORE;
         let agrees = close(at("held_out"), found.log_likelihood)
             && close(at("standard_error"), found.standard_error)
             && close(at("squared_error"), found.squared_error);

@@ -3,7 +3,7 @@
 use metastate::Operator;
 use metastate::fit::{ABOVE_NOISE, PRICE};
 use metastate::proof::Effort;
-use metastate::verify::{Reported, Terms, check_lambda_max, compare, recompute, recompute_whitened};
+use metastate::verify::{Claimed, Reported, Terms, check_lambda_max, compare, recompute, recompute_whitened};
 use metastate::workspace::LEAST_PRIOR;
 use metastate::workspace::errors::{relative_recovery_error, relative_sampling_error};
 use metastate_report::{BoundProof, Summary, number};
@@ -17,6 +17,15 @@ use crate::settings;
 
 /// Power steps may end this share below the noise that the solver found.
 const NOISE_ROOM: f64 = 0.02;
+
+/// What follows from recorded numbers may differ by this share.
+const FOLLOWS: f64 = 1e-12;
+/// Directions are orthonormal but for this.
+const ORTHONORMAL: f64 = 1e-9;
+/// The noise is told to this.
+const NOISE_DIGITS: f64 = 1e-6;
+/// Recovery and sampling errors by this share, and by this much, as in `metastate::verify`.
+const RECOVERY: (f64, f64) = (1e-7, 1e-13);
 
 /// One line a number; hands back what was proven here.
 pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<Proven> {
@@ -55,11 +64,7 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
         looked.stands(),
     );
     let found = recompute(
-        chain.p(),
-        chain.weights(),
-        summary.lambda,
-        &subject.result.factors.u,
-        &subject.result.factors.v,
+        &Claimed { p: chain.p(), xi: chain.weights(), lambda: summary.lambda, u: &subject.result.factors.u, v: &subject.result.factors.v },
         Some(subject.result.witness.for_checking()),
         truth,
         summary.seed,
@@ -97,7 +102,7 @@ fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>
         "lambda",
         number(summary.lambda),
         number(told.lambda_over_noise * told.noise),
-        (summary.lambda - told.lambda_over_noise * told.noise).abs() <= 1e-12 * summary.lambda,
+        (summary.lambda - told.lambda_over_noise * told.noise).abs() <= FOLLOWS * summary.lambda,
     );
     let terms = Terms { prior: told.prior, price: told.price, rows, columns, lambda: summary.lambda };
     let cannot = |e: metastate::Error| {
@@ -107,9 +112,9 @@ fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>
     let (found, whiteness) =
         recompute_whitened(parts.counts(), &terms, &factors.u, &factors.v, subject.result.witness.for_checking(), summary.seed)
             .map_err(cannot)?;
-    checks.add("directions", "orthonormal", format!("off by {:.1e}", whiteness.defect), whiteness.defect <= 1e-9);
+    checks.add("directions", "orthonormal", format!("off by {:.1e}", whiteness.defect), whiteness.defect <= ORTHONORMAL);
     // Power steps come from below: the noise told may be a little above what they find, and no more below it than rounding.
-    let near = told.noise >= whiteness.noise * (1.0 - 1e-6) && told.noise <= whiteness.noise * (1.0 + NOISE_ROOM) + 1e-6;
+    let near = told.noise >= whiteness.noise * (1.0 - NOISE_DIGITS) && told.noise <= whiteness.noise * (1.0 + NOISE_ROOM) + NOISE_DIGITS;
     checks.add("whitened: noise", number(told.noise), format!("at least {}", number(whiteness.noise)), near);
     let claims = Reported { ge: None, rel_dg: None, rel_re: None, rel_se: None, ..reported(summary) };
     for c in compare(&claims, &found) {
@@ -117,7 +122,7 @@ fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>
     }
     checks.not_checked("ge, rel_dg, lambda_max", number(summary.errors.ge), "heuristic: what a local search in white coordinates finds");
     checks.not_checked("whitened: scores", number(told.held_out), "measured on the folds; fit again to repeat them");
-    let far = |claim: Option<f64>, here: f64| claim.is_some_and(|x| (x - here).abs() <= 1e-7 * here + 1e-13);
+    let far = |claim: Option<f64>, here: f64| claim.is_some_and(|x| (x - here).abs() <= RECOVERY.0 * here + RECOVERY.1);
     if let Some(truth) = truth {
         let (re, se) =
             (relative_recovery_error(chain.weights(), factors, truth), relative_sampling_error(chain.weights(), chain.p(), truth));

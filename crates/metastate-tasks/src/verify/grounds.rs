@@ -15,6 +15,11 @@ const WORK: usize = 4_000_000;
 /// Areas may differ by so much of themselves: corners are rounded.
 const AREA: f64 = 1e-3;
 
+/// Corners of a hexagon are looked at this share of the way from its middle: clear of its border.
+const INNER: f64 = 0.95;
+/// A corner of a hull is near a place up to so many times the room around it.
+const NEAR: f64 = 1.1;
+
 type Place = (f64, f64);
 
 /// Whether a spot lies inside: it is in an odd number of rings of some polygon.
@@ -52,7 +57,7 @@ pub fn wrong_hexagons(shape: &Shape, hexagons: &[Ring]) -> Option<String> {
     let inner = |ring: &Ring| -> Vec<Place> {
         let n = ring.len() as f64;
         let (x, y) = ring.iter().fold((0.0, 0.0), |(a, b), p| (a + p.0 / n, b + p.1 / n));
-        ring.iter().map(|p| (x + 0.95 * (p.0 - x), y + 0.95 * (p.1 - y))).chain([(x, y)]).collect()
+        ring.iter().map(|p| (x + INNER * (p.0 - x), y + INNER * (p.1 - y))).chain([(x, y)]).collect()
     };
     if hexagons.iter().flat_map(inner).any(|spot| !holds(shape, spot)) {
         return Some("a hexagon of the zone lies outside".to_owned());
@@ -77,7 +82,7 @@ pub fn wrong_hull(shape: &Shape, members: &[Place]) -> Option<String> {
     if known.iter().any(|p| !holds(shape, *p)) {
         return Some("a place of the zone lies outside".to_owned());
     }
-    let far = |c: &Place| known.iter().all(|p| (p.0 - c.0).hypot(p.1 - c.1) > 1.1 * ROOM);
+    let far = |c: &Place| known.iter().all(|p| (p.0 - c.0).hypot(p.1 - c.1) > NEAR * ROOM);
     if ring.iter().any(far) {
         return Some("a corner that is near no place of the zone".to_owned());
     }

@@ -1,9 +1,8 @@
 //! The refit: that it is there, what it is worth by plain loops over the data, and that it is a refit and not just any pair of factors.
 
-use metastate::Mat;
 use metastate::solve::Factors;
 use metastate::workspace::plain::{Prior, climb, climb_with, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
-use metastate::{Chain, Operator};
+use metastate::{Chain, Csr, Mat, Operator};
 use metastate_report::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, number};
 
 use super::checks::Checks;
@@ -20,6 +19,15 @@ const LEAST_SHARE: f64 = 1e-3;
 const ANOTHER_PRIOR: f64 = 0.1;
 /// The same for least squares, as a share: that refit ends when five sweeps gain less than 1e-8 of it, or after 2000.
 const FURTHER_SHARE: f64 = 1e-2;
+
+/// Sums of laws are one, and sums over all data the same, but for this share.
+const SUM: f64 = 1e-9;
+/// A fidelity may differ by this share of itself, of that of one meta-state, and of the data.
+const FIDELITY: (f64, f64, f64) = (1e-7, 1e-11, 1e-20);
+/// Nothing but rounding is a fidelity below this share of the data: errors of less than 1e-8 of the entries.
+const ROUNDING: f64 = 1e-16;
+/// The refit is no worse than where it began, but for this share.
+const NO_WORSE: f64 = 1e-6;
 
 /// The record and the factors.
 pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) {
@@ -78,7 +86,7 @@ fn not_stochastic(Factors { u, v }: &Factors) -> bool {
     let rows = (0..u.rows()).map(|i| (u.row(i).iter().sum::<f64>() - 1.0).abs());
     let columns = (0..v.cols()).map(|k| ((0..v.rows()).map(|j| v[(j, k)]).sum::<f64>() - 1.0).abs());
     let bad = |x: &f64| !(*x >= 0.0 && x.is_finite());
-    u.as_slice().iter().chain(v.as_slice()).any(bad) || rows.chain(columns).any(|miss| miss > 1e-9)
+    u.as_slice().iter().chain(v.as_slice()).any(bad) || rows.chain(columns).any(|miss| miss > SUM)
 }
 
 /// The fidelity, no worse than before the refit, nor than that of one meta-state.
@@ -88,10 +96,9 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
     let one = rank_one(chain);
     let scale = fidelity(chain.p(), chain.weights(), &one.u, &one.v);
     let reported = told.fidelity;
-    let agrees = (reported - found).abs() <= 1e-7 * found.abs() + 1e-11 * scale + 1e-20 * squares(chain);
+    let agrees = (reported - found).abs() <= FIDELITY.0 * found.abs() + FIDELITY.1 * scale + FIDELITY.2 * squares(chain);
     checks.add("refit fidelity", number(reported), number(found), agrees);
-    // Nothing but rounding: errors of less than 1e-8 of the entries.
-    let rounding = 1e-16 * squares(chain);
+    let rounding = ROUNDING * squares(chain);
     let mut most = scale;
     if refit.u.cols() == subject.result.factors.u.cols() {
         most = most.min(fidelity(chain.p(), chain.weights(), &subject.result.factors.u, &subject.result.factors.v));
@@ -100,11 +107,11 @@ fn least_squares(checks: &mut Checks, subject: &Subject, told: &LeastSquaresReco
         "refit is no worse than what it started from",
         number(found),
         format!("at most {}", number(most)),
-        found <= most * (1.0 + 1e-6) + rounding,
+        found <= most * (1.0 + NO_WORSE) + rounding,
     );
     let (u, v) = descend(chain.p(), chain.weights(), &refit.u, &refit.v, FURTHER_PASSES);
     let gain = (found - fidelity(chain.p(), chain.weights(), &u, &v)) / found;
-    let agrees = gain <= FURTHER_SHARE || found <= 1e-9 * scale + rounding;
+    let agrees = gain <= FURTHER_SHARE || found <= SUM * scale + rounding;
     checks.add(
         "refit is at rest",
         format!("at most {FURTHER_SHARE:.0e} of itself"),
@@ -136,52 +143,68 @@ fn rank_one(chain: &Chain) -> Factors {
 
 /// The likelihood with and without the prior; further passes find little to gain.
 fn likelihood(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors) {
-    let Factors { u, v } = refit;
     // What was counted, or for a given matrix its weights times its rows, and the prior in the same unit.
     let Ok((counts, unit)) = subject.data.data.transitions() else {
         return checks.table("refit log_likelihood", Some("the data have no transitions".to_owned()));
     };
-    let counts = &counts;
-    let found = log_likelihood(counts, u, v);
+    let found = log_likelihood(&counts, &refit.u, &refit.v);
     let reported = told.log_likelihood;
-    checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= 1e-9 * found.abs());
+    checks.add("refit log_likelihood", number(reported), number(found), (reported - found).abs() <= SUM * found.abs());
     let strength = unit * told.prior;
     if !strength.is_finite() {
         return checks.table("refit is at rest", Some("no prior in the record".to_owned()));
     }
-    // The prior's shares are those of the start, of which only one is published.
-    let of_start = (told.start == StartWord::PenalisedSolution && subject.result.factors.u.cols() == u.cols())
-        .then(|| shares(counts, &subject.result.factors.u));
-    let prior = match told.prior_shares.as_slice() {
+    let prior = prior_of(checks, subject, told, refit, &counts).map(|shares| Prior { strength, shares, marginal: marginal(&counts) });
+    let unfinished = subject.limited && !told.converged;
+    match prior {
+        Some(prior) => with_its_prior(checks, told, refit, &counts, &prior, unfinished),
+        None => with_some_prior(checks, told, refit, &counts, strength, unfinished),
+    }
+}
+
+/// The shares of the prior, which are those of the start: as they are told, or as the start has them where that is published.
+fn prior_of(checks: &mut Checks, subject: &Subject, told: &LikelihoodRecord, refit: &Factors, counts: &Csr) -> Option<Vec<f64>> {
+    let (start, rank) = (&subject.result.factors.u, refit.u.cols());
+    let of_start = (told.start == StartWord::PenalisedSolution && start.cols() == rank).then(|| shares(counts, start));
+    match told.prior_shares.as_slice() {
         [] => of_start,
         told => {
-            checks.table("refit prior_shares", wrong_shares(told, u.cols(), of_start.as_deref()));
-            (told.len() == u.cols()).then(|| told.to_vec())
+            checks.table("refit prior_shares", wrong_shares(told, rank, of_start.as_deref()));
+            (told.len() == rank).then(|| told.to_vec())
         }
-    };
-    let prior = prior.map(|shares| Prior { strength, shares, marginal: marginal(counts) });
-    let claim = told.penalised;
-    if let Some(prior) = &prior {
-        let found = penalised(counts, u, v, prior);
-        checks.add("refit penalised", number(claim), number(found), (claim - found).abs() <= 1e-9 * found.abs());
-    } else {
-        let (low, high) = most_penalised(counts, u, v, strength);
-        let inside = claim >= low - 1e-9 * low.abs() && claim <= high + 1e-9 * high.abs();
-        checks.add("refit penalised", number(claim), format!("between {low:.6} and {high:.6}"), inside);
     }
-    if subject.limited && !told.converged {
+}
+
+/// The prior is known, and with it what was maximised.
+fn with_its_prior(checks: &mut Checks, told: &LikelihoodRecord, refit: &Factors, counts: &Csr, prior: &Prior, unfinished: bool) {
+    let found = penalised(counts, &refit.u, &refit.v, prior);
+    checks.add("refit penalised", number(told.penalised), number(found), (told.penalised - found).abs() <= SUM * found.abs());
+    let gain = || climb_with(counts, &refit.u, &refit.v, prior, FURTHER_PASSES, 0.0).gain(found);
+    at_rest(checks, unfinished, FURTHER_GAIN, gain);
+}
+
+/// Results of earlier versions do not tell the prior's shares: only the ends of the range are known, and the passes made here have other
+/// shares than those of the refit, by which they differ in a share of what the prior weighs.
+fn with_some_prior(checks: &mut Checks, told: &LikelihoodRecord, refit: &Factors, counts: &Csr, strength: f64, unfinished: bool) {
+    let Factors { u, v } = refit;
+    let (low, high) = most_penalised(counts, u, v, strength);
+    let inside = told.penalised >= low - SUM * low.abs() && told.penalised <= high + SUM * high.abs();
+    checks.add("refit penalised", number(told.penalised), format!("between {low:.6} and {high:.6}"), inside);
+    let pseudo = strength * u.rows() as f64;
+    let most = FURTHER_GAIN + ANOTHER_PRIOR * pseudo / (pseudo + counts.values().iter().sum::<f64>());
+    let gain = || {
+        let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
+        climbed.values.last().copied().unwrap_or(f64::NAN) - log_likelihood(counts, u, v)
+    };
+    at_rest(checks, unfinished, most, gain);
+}
+
+/// Further passes gain little, unless the command ended the refit before it came to rest.
+fn at_rest(checks: &mut Checks, unfinished: bool, most: f64, gain: impl FnOnce() -> f64) {
+    if unfinished {
         return checks.not_checked("refit is at rest", "not converged", "the command had a time limit");
     }
-    let (gain, most) = match &prior {
-        Some(prior) => (climb_with(counts, u, v, prior, FURTHER_PASSES, 0.0).gain(penalised(counts, u, v, prior)), FURTHER_GAIN),
-        None => {
-            // The passes made here have the prior of the refit itself, those of the refit that of its start: what they differ by is a share of what the prior weighs.
-            let pseudo = strength * u.rows() as f64;
-            let climbed = climb(counts, u, v, strength, FURTHER_PASSES, 0.0);
-            let gain = climbed.values.last().copied().unwrap_or(f64::NAN) - found;
-            (gain, FURTHER_GAIN + ANOTHER_PRIOR * pseudo / (pseudo + counts.values().iter().sum::<f64>()))
-        }
-    };
+    let gain = gain();
     checks.add(
         "refit is at rest",
         format!("at most {most:.0e} a transition"),

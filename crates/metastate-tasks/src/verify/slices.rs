@@ -11,6 +11,9 @@ use crate::args::InputArgs;
 /// Likelihood ratios are sums over all transitions, in another order here.
 const SAME_RATIO: f64 = 1e-8;
 
+/// A p-value times the number of deals is whole but for this.
+const WHOLE: f64 = 1e-6;
+
 /// `summary.slices`, `slices.csv`, `profiles.parquet` and `changes.csv`. That `slices.npz` names the columns of these data is known before.
 pub fn check(checks: &mut Checks, subject: &Subject, input: &InputArgs) {
     let told = &subject.result.summary.slices;
@@ -108,7 +111,7 @@ fn wrong_change(record: &SlicesRecord, subject: &Subject) -> Result<(), String> 
     let found = plain::change(&held_out, slices.columns(), &zones, count, slices.len());
     demand(told.zones.len() == count, "not one line a zone")?;
     let p_value = |p: f64| {
-        p > 0.0 && p <= 1.0 && (p * (told.permutations as f64 + 1.0) - (p * (told.permutations as f64 + 1.0)).round()).abs() < 1e-6
+        p > 0.0 && p <= 1.0 && (p * (told.permutations as f64 + 1.0) - (p * (told.permutations as f64 + 1.0)).round()).abs() < WHOLE
     };
     let close = |a: f64, b: f64| (a - b).abs() <= SAME_RATIO * (1.0 + b.abs());
     let (mut transitions, mut log_ratio) = (0.0, 0.0);

@@ -6,6 +6,9 @@ use super::checks::{Cell, Checks, Named, header};
 use super::subject::Subject;
 use super::tables::home;
 
+/// A share of the draws times their number is whole but for this.
+const WHOLE: f64 = 1e-6;
+
 /// The record and `uncertainty.csv`.
 pub fn check(checks: &mut Checks, subject: &Subject) {
     let told = &subject.result.summary.uncertainty;
@@ -50,7 +53,7 @@ fn wrong(subject: &Subject, told: &UncertaintyRecord) -> Result<(), String> {
     for i in 0..table.rows.len() {
         let agreement = table.number(i, "agreement");
         let agreeing = agreement * draws;
-        let whole = (agreeing - agreeing.round()).abs() <= 1e-6 && (0.0..=1.0).contains(&agreement);
+        let whole = (agreeing - agreeing.round()).abs() <= WHOLE && (0.0..=1.0).contains(&agreement);
         demand(whole, &format!("row {}, agreement: no share of the draws", i + 1))?;
         let said = table.field(i, "undecided");
         let is = agreement < confidence;

@@ -26,6 +26,7 @@ impl Overlap {
     }
 
     /// Two labelings of the same states, each state counted once.
+    #[must_use]
     pub fn of_labels(a: &[u32], b: &[u32]) -> Self {
         Overlap::new(a.iter().zip(b).map(|(&a, &b)| (a, b, 1.0)))
     }
@@ -41,6 +42,7 @@ impl Overlap {
     }
 
     /// Adjusted Rand index (Hubert and Arabie 1985): 1 for the same partition, 0 as good as chance. `None` without two items.
+    #[must_use]
     pub fn adjusted_rand(&self) -> Option<f64> {
         let pairs = |n: f64| n * (n - 1.0) / 2.0;
         let (rows, columns, total) = self.margins();
@@ -55,6 +57,7 @@ impl Overlap {
     }
 
     /// Mutual information over the mean of the two entropies: 1 for the same partition, 0 when they know nothing of each other.
+    #[must_use]
     pub fn normalised_mutual_information(&self) -> Option<f64> {
         let (rows, columns, total) = self.margins();
         if total <= 0.0 {

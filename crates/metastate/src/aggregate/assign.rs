@@ -61,6 +61,7 @@ impl<'a> Assigner<'a> {
 
     /// The membership of a state with these transitions (destination among the states of the fit, count), `weight` its entry in the
     /// diagonal of Xi. `None` when there are none.
+    #[must_use]
     pub fn membership(&self, transitions: &[(u32, f64)], weight: f64) -> Option<Vec<f64>> {
         let total: f64 = transitions.iter().map(|t| t.1).sum();
         if !(total > 0.0 && total.is_finite()) {

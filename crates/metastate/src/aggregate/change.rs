@@ -33,6 +33,7 @@ pub struct ChangeSettings {
 
 impl ChangeSettings {
     /// 199 deals.
+    #[must_use]
     pub fn new(seed: u64) -> Self {
         ChangeSettings { permutations: PERMUTATIONS, seed }
     }
@@ -40,6 +41,7 @@ impl ChangeSettings {
 
 /// A zone against no change.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct ZoneChange {
     /// Transitions out of it.
     pub transitions: f64,
@@ -51,6 +53,7 @@ pub struct ZoneChange {
 
 impl ZoneChange {
     /// Nats a transition that the slices are worth.
+    #[must_use]
     pub fn gain(&self) -> f64 {
         if self.transitions > 0.0 { self.log_ratio / self.transitions } else { 0.0 }
     }
@@ -58,6 +61,7 @@ impl ZoneChange {
 
 /// All zones against no change.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Change {
     /// Deals.
     pub permutations: usize,

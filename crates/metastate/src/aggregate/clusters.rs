@@ -41,6 +41,7 @@ pub struct KMeans {
 
 impl KMeans {
     /// So many clusters of a set of this size: 500 replicates, fewer (never below 10) where the set is large.
+    #[must_use]
     pub fn new(clusters: usize, points: usize, coordinates: usize, seed: u64) -> Self {
         let pass = (points * coordinates.max(1) * clusters).max(1) as f64;
         let replicates = ((WORK / pass) as usize).clamp(FEWEST_REPLICATES, REPLICATES);
@@ -59,6 +60,7 @@ impl KMeans {
 /// assert_eq!((zones.labels, zones.sizes), (vec![0, 0, 1], vec![2, 1]));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Partition {
     /// The cluster of each state, from 0.
     pub labels: Vec<u32>,
@@ -70,6 +72,7 @@ pub struct Partition {
 
 impl Partition {
     /// From any labels below `clusters`: renumbered by falling mass, ties by size, then by the first state in it.
+    #[must_use]
     pub fn ordered_by_mass(labels: &[u32], weights: &[f64], clusters: usize) -> Self {
         let (mut sizes, mut masses, mut first) = (vec![0; clusters], vec![0.0; clusters], vec![usize::MAX; clusters]);
         for (i, &l) in labels.iter().enumerate() {
@@ -90,6 +93,7 @@ impl Partition {
     }
 
     /// From any labels below `clusters`, which keep their numbers.
+    #[must_use]
     pub fn numbered(labels: Vec<u32>, weights: &[f64], clusters: usize) -> Self {
         let (mut sizes, mut masses) = (vec![0; clusters], vec![0.0; clusters]);
         for (l, w) in labels.iter().zip(weights) {
@@ -100,6 +104,7 @@ impl Partition {
     }
 
     /// Every state goes where its membership is largest (the lower number when two are equal); zones are numbered as the columns.
+    #[must_use]
     pub fn by_membership(u: &Mat, weights: &[f64]) -> Self {
         let labels: Vec<u32> = u.largest_entries().map(|j| j as u32).collect();
         Partition::numbered(labels, weights, u.cols())
@@ -107,6 +112,7 @@ impl Partition {
 
     /// The same zones, numbered so that zone j shares as much membership as possible with column j of U: then colours and columns of
     /// tables mean the same thing. For as many zones as columns.
+    #[must_use]
     pub fn numbered_as_columns(&self, u: &Mat, weights: &[f64]) -> Self {
         let k = self.clusters();
         let mut shared = Mat::zeros(k, k.max(u.cols()));
@@ -119,6 +125,7 @@ impl Partition {
     }
 
     /// Number of clusters, empty ones included.
+    #[must_use]
     pub fn clusters(&self) -> usize {
         self.sizes.len()
     }
@@ -126,6 +133,7 @@ impl Partition {
 
 /// What k-means found.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Clustered {
     /// Who is where, ordered by mass.
     pub partition: Partition,

@@ -8,6 +8,7 @@ const NEAREST: usize = 6;
 
 /// Spatial coherence of a partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Coherence {
     /// Neighbouring pairs.
     pub pairs: usize,
@@ -25,6 +26,7 @@ pub struct Neighbours(Vec<(u32, u32)>);
 
 impl Neighbours {
     /// Square cells that share an edge; places that are not finite have no neighbours.
+    #[must_use]
     pub fn of_cells(centres: &[(f64, f64)], side: f64) -> Self {
         let at: BTreeMap<(i64, i64), u32> =
             centres.iter().enumerate().filter_map(|(i, &place)| Some((cell_of(place, side)?, i as u32))).collect();
@@ -42,6 +44,7 @@ impl Neighbours {
 
     /// Points: i and j are neighbours when one is among the six nearest of the other. Degrees of longitude count by the cosine of
     /// the mean latitude.
+    #[must_use]
     pub fn of_points(places: &[(f64, f64)]) -> Self {
         let known: Vec<usize> = (0..places.len()).filter(|&i| places[i].0.is_finite() && places[i].1.is_finite()).collect();
         let mean = known.iter().map(|&i| places[i].1).sum::<f64>() / known.len().max(1) as f64;
@@ -63,11 +66,13 @@ impl Neighbours {
     }
 
     /// The pairs.
+    #[must_use]
     pub fn pairs(&self) -> &[(u32, u32)] {
         &self.0
     }
 
     /// How far this partition hangs together; `None` without neighbours.
+    #[must_use]
     pub fn coherence(&self, labels: &[u32]) -> Option<Coherence> {
         if self.0.is_empty() {
             return None;
@@ -88,11 +93,15 @@ impl Neighbours {
     }
 }
 
+/// Cells farther out than this cannot be told from their neighbours by a number.
+const FARTHEST_CELL: f64 = 1e15;
+
 /// The cell whose centre this is, in whole cells; `None` for places that are not finite or too far away to number.
+#[must_use]
 pub fn cell_of((lon, lat): (f64, f64), side: f64) -> Option<(i64, i64)> {
     let number = |x: f64| {
         let n = (x / side - 0.5).round();
-        (n.abs() < 1e15).then_some(n as i64)
+        (n.abs() < FARTHEST_CELL).then_some(n as i64)
     };
     Some((number(lon)?, number(lat)?))
 }

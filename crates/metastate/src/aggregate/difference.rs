@@ -19,6 +19,7 @@ pub struct Answer<'a> {
 
 /// How two answers differ.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Difference {
     /// For each zone of the first answer the zone of the second that stands for it: the pairs that share the most weight together. A zone that shares none with its partner has none.
     pub partner: Vec<Option<usize>>,
@@ -38,6 +39,7 @@ pub struct Difference {
 
 impl Difference {
     /// Compares two answers on their common states.
+    #[must_use]
     pub fn between(a: &Answer, b: &Answer) -> Self {
         let (of_a, of_b): (f64, f64) = (a.share.iter().sum(), b.share.iter().sum());
         let weight = |i: usize| 0.5 * (a.share[i] / of_a.max(f64::MIN_POSITIVE) + b.share[i] / of_b.max(f64::MIN_POSITIVE));

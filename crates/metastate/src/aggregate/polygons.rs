@@ -98,6 +98,7 @@ fn follow(first: Edge, edges: &BTreeSet<Edge>, open: &mut BTreeSet<Edge>, part_o
 }
 
 /// Twice the area inside a ring, positive when it runs counter-clockwise.
+#[must_use]
 pub fn doubled_area(ring: &[Corner]) -> i64 {
     ring.windows(2).map(|w| w[0].0 * w[1].1 - w[1].0 * w[0].1).sum()
 }
@@ -105,6 +106,7 @@ pub fn doubled_area(ring: &[Corner]) -> i64 {
 /// The polygons that shapes with common edges cover together: counter-clockwise rings, each without its first corner again at the end. Edges that two
 /// shapes share run against each other and cancel; what is left is chained, at corners where several rings meet by the sharpest turn to the left, so that
 /// a ring stays with its shape. Shapes that do not fit together edge by edge are handed back as they are.
+#[must_use]
 pub fn dissolve(shapes: &[Vec<Corner>]) -> Vec<Polygon> {
     let closed = |shape: &Vec<Corner>| Polygon { outer: shape.iter().chain(shape.first()).copied().collect(), holes: Vec::new() };
     merged(shapes).unwrap_or_else(|| shapes.iter().filter(|s| s.len() > 2).map(closed).collect())

@@ -7,6 +7,7 @@ use crate::solve::Factors;
 
 /// Flows between meta-states in each slice.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SliceFlows {
     /// One matrix a slice: entry (j, k) is the share of all transitions that leave meta-state j for meta-state k in that slice, `mass_j sum_a V_(h,a),j U_ak`. All entries of all slices sum to one.
     pub flows: Vec<Mat>,
@@ -43,6 +44,7 @@ impl SliceFlows {
     }
 
     /// `K_h`: where the meta-states lead in a slice, each row a law; a row of zeros where a meta-state sends nothing then.
+    #[must_use]
     pub fn chain(&self, slice: usize) -> Mat {
         let mut k = self.flows[slice].clone();
         for j in 0..k.rows() {

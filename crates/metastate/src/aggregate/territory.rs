@@ -18,6 +18,7 @@ const NARROWEST: f64 = 0.05;
 
 /// The territory of each place as a convex ring of corners in [`UNIT`]s, counter-clockwise; none for places that are not known (NaN) and for those that
 /// another one stands on already.
+#[must_use]
 pub fn voronoi(places: &[Point]) -> Vec<Vec<Corner>> {
     let mut rings = vec![Vec::new(); places.len()];
     let narrow = squeeze(places);

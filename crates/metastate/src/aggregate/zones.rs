@@ -41,6 +41,7 @@ impl ZoneFlows {
     }
 
     /// In, out and within.
+    #[must_use]
     pub fn trade(&self, zone: usize) -> Trade {
         let k = self.flows.rows();
         let own = self.flows[(zone, zone)];
@@ -51,6 +52,7 @@ impl ZoneFlows {
     }
 
     /// The other zones that receive most from this one, with their share of its departures.
+    #[must_use]
     pub fn destinations(&self, zone: usize) -> Vec<(usize, f64)> {
         let out: f64 = self.flows.row(zone).iter().sum();
         let mut list: Vec<(usize, f64)> = (0..self.flows.rows())

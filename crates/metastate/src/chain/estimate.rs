@@ -214,6 +214,7 @@ pub struct TwoSided {
 
 impl TwoSided {
     /// Counts between labelled states, read as from one set to another: a label that stands on both sides is two states, one that is only left is an origin, and one that is only reached a destination.
+    #[must_use]
     pub fn of(counts: &Counts) -> Self {
         let seen = |sums: &[f64]| -> Vec<usize> { (0..sums.len()).filter(|&i| sums[i] > 0.0).collect() };
         let (rows, cols) = (seen(&counts.departures()), seen(&counts.arrivals()));

@@ -57,6 +57,7 @@ pub struct Given {
 
 impl Given {
     /// Weights given, all else by default.
+    #[must_use]
     pub fn weights(xi: Vec<f64>) -> Self {
         Given { weights: RowWeights::Given(xi), ..Given::default() }
     }

@@ -34,6 +34,7 @@ pub enum WeightPower {
 
 impl WeightPower {
     /// The exponent.
+    #[must_use]
     pub fn exponent(self) -> f64 {
         match self {
             WeightPower::One => 1.0,
@@ -82,88 +83,105 @@ pub struct Chain {
 
 impl Chain {
     /// The transition matrix, by its products and rows.
+    #[must_use]
     pub fn p(&self) -> &dyn Operator {
         self.p.as_ref()
     }
 
     /// The transition matrix, shared.
+    #[must_use]
     pub fn p_shared(&self) -> Arc<dyn Operator> {
         Arc::clone(&self.p)
     }
 
     /// Number of states that are left: the rows of P.
+    #[must_use]
     pub fn states(&self) -> usize {
         self.xi.len()
     }
 
     /// The labels of the states that are left, row by row.
+    #[must_use]
     pub fn index(&self) -> &StateIndex {
         &self.index
     }
 
     /// The labels of the states that are reached, column by column.
+    #[must_use]
     pub fn destinations(&self) -> &StateIndex {
         &self.destinations
     }
 
     /// Whether the chain goes on from where it arrives: rows and columns are the same states. A latent chain, its times and forecasts exist only then.
+    #[must_use]
     pub fn goes_on(&self) -> bool {
         self.goes_on
     }
 
     /// The transitions between the states of the chain, in their order; none when P was given as probabilities.
+    #[must_use]
     pub fn counts(&self) -> Option<&Csr> {
         self.counts.as_ref()
     }
 
     /// For each row of the chain its place in the index of the data that the chain was made of, ascending. The places that are missing
     /// are those of the states that were left out.
+    #[must_use]
     pub fn kept(&self) -> &[usize] {
         &self.kept
     }
 
     /// Share of each state: positive, sums to one.
+    #[must_use]
     pub fn xi(&self) -> &[f64] {
         &self.xi
     }
 
     /// The diagonal of Xi in the objective, `xi^power`.
+    #[must_use]
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
     /// The power that makes the weights of xi.
+    #[must_use]
     pub fn weight_power(&self) -> WeightPower {
         self.weight_power
     }
 
     /// Number of observed transitions that P rests on; zero when P was given as probabilities.
+    #[must_use]
     pub fn transitions(&self) -> f64 {
         self.transitions
     }
 
     /// Observed transitions out of each state, `n_i` in (2.2), zero where the row is the uniform one; `xi` when P was given as
     /// probabilities. So `departures[i] * p_ij` is the number (or share) of transitions from i to j.
+    #[must_use]
     pub fn departures(&self) -> &[f64] {
         &self.departures
     }
 
     /// `|| xi^T P - xi^T ||_1` when xi was computed as the stationary law of P.
+    #[must_use]
     pub fn stationary_residual(&self) -> Option<f64> {
         self.stationary_residual
     }
 
     /// What was left out between the data and this chain.
+    #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     /// Numbers stored for P.
+    #[must_use]
     pub fn nonzeros(&self) -> usize {
         self.p.nonzeros()
     }
 
     /// The same chain with other weights in the objective. The set of states does not depend on the power.
+    #[must_use]
     pub fn with_weight_power(mut self, power: WeightPower) -> Self {
         self.weights = power.raise(&self.xi);
         self.weight_power = power;

@@ -47,36 +47,43 @@ impl Slices {
     }
 
     /// The slices.
+    #[must_use]
     pub fn labels(&self) -> &StateIndex {
         &self.labels
     }
 
     /// Number of slices.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
     /// Never: there is at least one.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
     /// Number of states.
+    #[must_use]
     pub fn states(&self) -> usize {
         self.states
     }
 
     /// Slice and state of each column.
+    #[must_use]
     pub fn columns(&self) -> &[(u32, u32)] {
         &self.columns
     }
 
     /// The columns of a slice.
+    #[must_use]
     pub fn of(&self, slice: usize) -> Range<usize> {
         self.starts[slice]..self.starts[slice + 1]
     }
 
     /// The profiles of all slices together: row `a` is the sum over the slices of the rows that lead to state a. `U` and this are a model of the chain without its slices.
+    #[must_use]
     pub fn whole(&self, v: &Mat) -> Mat {
         let mut sum = Mat::zeros(self.states, v.cols());
         for (row, &(_, state)) in self.columns.iter().enumerate() {
@@ -86,6 +93,7 @@ impl Slices {
     }
 
     /// The model of the chain without its slices.
+    #[must_use]
     pub fn whole_model(&self, model: &Factors) -> Factors {
         Factors { u: model.u.clone(), v: self.whole(&model.v) }
     }

@@ -12,6 +12,9 @@ use crate::linalg::{Mat, Operator, Row, thin};
 /// Chains up to this size are solved by elimination, `O(d^3)`: about a second at most.
 const ELIMINATION: usize = 1500;
 
+/// Where so many products bring no smaller residual, and it is below this, rounding has set a floor.
+const FLOOR: (usize, f64) = (50, 1e-12);
+
 /// When the iteration for a large chain stops.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StationaryOptions {
@@ -122,10 +125,10 @@ fn by_iteration(p: &dyn Operator, options: &StationaryOptions) -> (Vec<f64>, usi
         if residual <= options.tolerance {
             break;
         }
-        // Rounding sets a floor that may lie above the tolerance.
+        // The floor may lie above the tolerance.
         since_best = if residual < best { 0 } else { since_best + 1 };
         best = best.min(residual);
-        if since_best >= 50 && best < 1e-12 {
+        if since_best >= FLOOR.0 && best < FLOOR.1 {
             break;
         }
     }

@@ -46,6 +46,7 @@ impl Blend {
     }
 
     /// By how much it is ahead of the better of the two a transition, with the standard error of the mean over the folds.
+    #[must_use]
     pub fn ahead(&self) -> (f64, f64) {
         let better = if self.model.log_likelihood() >= self.counts.log_likelihood() { &self.model } else { &self.counts };
         better.behind(&self.blend)

@@ -58,6 +58,7 @@ impl Contender {
     }
 
     /// A short name for tables and options; what comes from elsewhere has none.
+    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Contender::Penalised => "penalised",
@@ -71,6 +72,7 @@ impl Contender {
     }
 
     /// Whether it is this package's own. The blend is neither: it is half the counts.
+    #[must_use]
     pub fn is_ours(&self) -> bool {
         matches!(self, Contender::Penalised | Contender::LeastSquaresRefit | Contender::LikelihoodRefit)
     }
@@ -161,11 +163,13 @@ impl<'a> Arena<'a> {
     }
 
     /// The rank that every contender gets.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
     /// The folds.
+    #[must_use]
     pub fn folds(&self) -> &Folds {
         &self.folds
     }
@@ -234,6 +238,7 @@ impl<'a> Arena<'a> {
     }
 
     /// The data of which the folds are.
+    #[must_use]
     pub fn data(&self) -> &Data {
         self.data
     }

@@ -38,6 +38,7 @@ impl SliceMethod {
     pub const ALL: [SliceMethod; 4] = [SliceMethod::Shared, SliceMethod::Alone, SliceMethod::Ignoring, SliceMethod::OneLaw];
 
     /// A short name for tables.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             SliceMethod::Shared => "shared-zones",
@@ -50,6 +51,7 @@ impl SliceMethod {
 
 /// How a method did.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SliceScore {
     /// Mean log-likelihood a held-out transition of each fold.
     pub folds: Vec<f64>,

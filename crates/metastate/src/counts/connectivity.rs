@@ -8,6 +8,7 @@ const NEAR_ABSORBING: f64 = 0.99;
 
 /// States that can all reach each other.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StateClass {
     /// Number of states.
     pub states: usize,
@@ -21,6 +22,7 @@ pub struct StateClass {
 
 /// How the counts hang together.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Connectivity {
     /// The strongly connected classes, most states first (then most weight, then lowest row).
     pub classes: Vec<StateClass>,
@@ -40,11 +42,13 @@ pub struct Connectivity {
 
 impl Connectivity {
     /// True when every state can reach every other.
+    #[must_use]
     pub fn is_connected(&self) -> bool {
         self.classes.len() == 1
     }
 
     /// The rows of the first class, ascending.
+    #[must_use]
     pub fn largest_class(&self) -> Vec<usize> {
         (0..self.class_of.len()).filter(|&i| self.class_of[i] == 0).collect()
     }
@@ -52,11 +56,13 @@ impl Connectivity {
 
 impl Counts {
     /// Strongly connected classes, transient and absorbing states.
+    #[must_use]
     pub fn connectivity(&self) -> Connectivity {
         self.connectivity_at(0.0)
     }
 
     /// The same where pairs of states join only if they were seen at least so often.
+    #[must_use]
     pub fn connectivity_at(&self, least: f64) -> Connectivity {
         let (d, csr) = (self.states(), self.csr());
         let (raw, number) = strong_classes(d, |i, cursor| {

@@ -80,26 +80,31 @@ impl Folds {
     }
 
     /// Number of folds.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.parts.len()
     }
 
     /// Never true: there are at least two.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// The sum of all folds.
+    #[must_use]
     pub fn whole(&self) -> &Csr {
         &self.whole
     }
 
     /// The transitions of fold `f`.
+    #[must_use]
     pub fn held_out(&self, f: usize) -> Csr {
         self.together(self.parts[f..=f].iter())
     }
 
     /// How many transitions fold `f` has.
+    #[must_use]
     pub fn size(&self, f: usize) -> f64 {
         let mut total = 0.0;
         self.parts[f].for_each(|_, n| total += n);
@@ -107,11 +112,13 @@ impl Folds {
     }
 
     /// Two halves that share no transition: the folds of even and of odd number.
+    #[must_use]
     pub fn halves(&self) -> (Csr, Csr) {
         (self.together(self.parts.iter().step_by(2)), self.together(self.parts.iter().skip(1).step_by(2)))
     }
 
     /// All the others.
+    #[must_use]
     pub fn training(&self, f: usize) -> Csr {
         self.together(self.parts.iter().enumerate().filter(|(g, _)| *g != f).map(|(_, part)| part))
     }

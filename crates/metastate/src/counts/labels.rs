@@ -107,11 +107,13 @@ impl PartialEq for StateIndex {
 
 impl StateIndex {
     /// No states yet.
+    #[must_use]
     pub fn new() -> Self {
         StateIndex { kind: Kind::Numbered(0) }
     }
 
     /// Labels 0 to d - 1, each standing for its own row. Takes no memory.
+    #[must_use]
     pub fn numbered(d: usize) -> Self {
         StateIndex { kind: Kind::Numbered(u32::try_from(d).unwrap_or(u32::MAX)) }
     }
@@ -128,6 +130,7 @@ impl StateIndex {
     }
 
     /// Number of states.
+    #[must_use]
     pub fn len(&self) -> usize {
         match &self.kind {
             Kind::Numbered(d) => *d as usize,
@@ -136,11 +139,13 @@ impl StateIndex {
     }
 
     /// True when there is no state.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The label of row `i`, which must be below [`len`](Self::len), as for a slice.
+    #[must_use]
     pub fn label(&self, i: usize) -> Label {
         match &self.kind {
             Kind::Numbered(d) => {
@@ -157,6 +162,7 @@ impl StateIndex {
     }
 
     /// The row of a label.
+    #[must_use]
     pub fn position(&self, label: &Label) -> Option<u32> {
         match &self.kind {
             Kind::Numbered(d) => match label {

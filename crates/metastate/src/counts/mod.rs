@@ -116,36 +116,43 @@ impl Counts {
     }
 
     /// Number of states.
+    #[must_use]
     pub fn states(&self) -> usize {
         self.index.len()
     }
 
     /// The labels of the states.
+    #[must_use]
     pub fn index(&self) -> &StateIndex {
         &self.index
     }
 
     /// The counts, row = from, column = to; positive entries only.
+    #[must_use]
     pub fn csr(&self) -> &Csr {
         &self.csr
     }
 
     /// Frames between the two ends of a transition.
+    #[must_use]
     pub fn lag(&self) -> usize {
         self.lag
     }
 
     /// Which pairs of frames were counted.
+    #[must_use]
     pub fn mode(&self) -> CountMode {
         self.mode
     }
 
     /// Number of transitions (the total weight).
+    #[must_use]
     pub fn transitions(&self) -> f64 {
         self.transitions
     }
 
     /// What was left out so far.
+    #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -156,16 +163,19 @@ impl Counts {
     }
 
     /// Transitions out of each state (row sums), `n_i` in (2.2).
+    #[must_use]
     pub fn departures(&self) -> Vec<f64> {
         self.csr.row_sums()
     }
 
     /// Transitions into each state (column sums), `n xi_j` in (2.1).
+    #[must_use]
     pub fn arrivals(&self) -> Vec<f64> {
         self.csr.column_sums()
     }
 
     /// Transitions of each state to itself (the diagonal).
+    #[must_use]
     pub fn self_counts(&self) -> Vec<f64> {
         (0..self.states())
             .map(|i| {

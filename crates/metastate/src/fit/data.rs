@@ -68,22 +68,26 @@ impl Data {
     }
 
     /// A transition matrix that was given as probabilities: nothing can be held out, so lambda must be given.
+    #[must_use]
     pub fn from_matrix(chain: Chain) -> Self {
         Data { chain, parts: None, sliced: None }
     }
 
     /// The same data with other weights in the objective.
+    #[must_use]
     pub fn with_weight_power(self, power: WeightPower) -> Self {
         let sliced = self.sliced.map(|s| Sliced { whole: s.whole.with_weight_power(power), ..s });
         Data { chain: self.chain.with_weight_power(power), sliced, ..self }
     }
 
     /// Which column of the chain is which slice, where there are slices.
+    #[must_use]
     pub fn slices(&self) -> Option<&Slices> {
         self.sliced.as_ref().map(|s| s.slices.as_ref())
     }
 
     /// The chain that goes on from where it arrives: of data with slices, the chain without them. None where origins and destinations are different sets.
+    #[must_use]
     pub fn going_on(&self) -> Option<&Chain> {
         match &self.sliced {
             Some(sliced) => Some(&sliced.whole),
@@ -92,6 +96,7 @@ impl Data {
     }
 
     /// The data in parts for the intervals of kinetics, where there are any: [`Parts::uncertain`]; with slices, the transitions of all of them together.
+    #[must_use]
     pub fn uncertain(&self, bootstrap: bool, reversible: bool, seed: u64) -> Option<Uncertain<'_>> {
         match self.sliced.as_ref().map(|sliced| sliced.whole.counts()) {
             Some(counts) => counts.filter(|_| bootstrap).map(|counts| Uncertain { data: Resample::Trips(counts), seed }),
@@ -100,11 +105,13 @@ impl Data {
     }
 
     /// P, xi and labels.
+    #[must_use]
     pub fn chain(&self) -> &Chain {
         &self.chain
     }
 
     /// The counts and how they fall into parts; none for a transition matrix.
+    #[must_use]
     pub fn parts(&self) -> Option<&Parts> {
         self.parts.as_ref()
     }
@@ -194,11 +201,13 @@ impl Parts {
     }
 
     /// How many counted pairs share the information of one: the lag for a sliding window, else 1.
+    #[must_use]
     pub fn overlap(&self) -> f64 {
         self.overlap
     }
 
     /// The lag of the trajectory in frames, and its blocks counted at a multiple of it; none for transitions that are no trajectory, or too long a lag.
+    #[must_use]
     pub fn at_lag(&self, times: usize) -> Option<(f64, Vec<Csr>)> {
         let frames = self.frames.as_ref()?;
         let lag = frames.lag.checked_mul(times)?;
@@ -210,6 +219,7 @@ impl Parts {
     }
 
     /// All transitions.
+    #[must_use]
     pub fn counts(&self) -> &Csr {
         &self.counts
     }
@@ -223,6 +233,7 @@ impl Parts {
     }
 
     /// What the bootstrap draws.
+    #[must_use]
     pub fn resample(&self) -> Resample<'_> {
         match &self.blocks {
             Some(blocks) => Resample::Blocks(blocks),
@@ -231,12 +242,14 @@ impl Parts {
     }
 
     /// The data in parts for the intervals of kinetics: blocks of frames cost next to nothing; what has to be dealt, or made reversible each time, is done where a bootstrap was asked for.
+    #[must_use]
     pub fn uncertain(&self, bootstrap: bool, reversible: bool, seed: u64) -> Option<Uncertain<'_>> {
         let cheap = self.blocks.as_ref().is_some_and(|b| b.len() > 1) && !reversible;
         (bootstrap || cheap).then(|| Uncertain { data: self.resample(), seed })
     }
 
     /// What the bootstrap draws, in words.
+    #[must_use]
     pub fn drawn(&self) -> String {
         match &self.blocks {
             Some(blocks) => format!("{} contiguous blocks of frames, drawn with replacement", blocks.len()),
@@ -245,6 +258,7 @@ impl Parts {
     }
 
     /// How the folds are made, in words.
+    #[must_use]
     pub fn how(&self) -> String {
         match &self.blocks {
             Some(blocks) => format!("{} contiguous blocks of frames, pairs across borders left out", blocks.len()),

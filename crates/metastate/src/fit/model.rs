@@ -87,26 +87,31 @@ impl Model {
     }
 
     /// Number of meta-states.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.factors().rank()
     }
 
     /// Memberships, one row a state that is left: row i says how much state i belongs to each meta-state.
+    #[must_use]
     pub fn memberships(&self) -> &Mat {
         &self.factors().u
     }
 
     /// Destinations, one row a state that is reached: column j is the law of the next state out of meta-state j. With slices, one row a slice and state that is reached in it.
+    #[must_use]
     pub fn destinations(&self) -> &Mat {
         &self.factors().v
     }
 
     /// The factors of a chain that goes on: those of [`factors`](Model::factors), with slices their sum over the slices.
+    #[must_use]
     pub fn going_on(&self) -> &Factors {
         self.slices.as_ref().map_or_else(|| self.factors(), |s| &s.whole)
     }
 
     /// What is proven of the penalised solution; none where nothing was.
+    #[must_use]
     pub fn proof(&self) -> Option<&Proven> {
         self.solution.proof.as_ref()
     }

@@ -59,6 +59,7 @@ pub enum Clusters {
 
 impl Clusters {
     /// In words.
+    #[must_use]
     pub fn describe(self) -> String {
         match self {
             Clusters::Membership => "largest membership".to_owned(),
@@ -312,22 +313,26 @@ impl FitOptions {
     }
 
     /// Whether lambda is to be chosen.
+    #[must_use]
     pub fn chooses(&self) -> bool {
         self.lambda == Lambda::Chosen
     }
 
     /// The second fit that will be made. A whitened solution needs none.
+    #[must_use]
     pub fn refit_kind(&self) -> RefitKind {
         self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
     }
 
     /// How states will get their zones.
+    #[must_use]
     pub fn hard(&self) -> Clusters {
         let blurred = self.refit_kind() == RefitKind::None && self.objective == ObjectiveKind::Paper;
         self.clusters.unwrap_or(if blurred { Clusters::Rank } else { Clusters::Membership })
     }
 
     /// Whether the data is needed in parts that can be held out or drawn anew.
+    #[must_use]
     pub fn needs_parts(&self) -> bool {
         self.chooses() || self.bootstrap > 0 || (self.refit_kind() == RefitKind::Likelihood && self.prior.is_none())
     }
@@ -338,6 +343,7 @@ impl FitOptions {
     }
 
     /// The settings of the solver.
+    #[must_use]
     pub fn solver_settings(&self) -> &Settings {
         &self.solver
     }

@@ -35,6 +35,7 @@ pub enum Refit {
 
 impl Refit {
     /// U and V.
+    #[must_use]
     pub fn factors(&self) -> &Factors {
         match self {
             Refit::LeastSquares(fit) => &fit.factors,

@@ -44,6 +44,7 @@ const FOLD_PASSES: usize = 100;
 
 /// The stated problem beside its lambda: all that a checker needs to state it again.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Stated {
     /// Transitions that the prior adds to every state.
     pub prior: f64,
@@ -61,6 +62,7 @@ pub struct Stated {
 
 /// Held-out scores of the recipe at the rank chosen: log-likelihood a transition, means over the folds.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Scores {
     /// Of the whitened model, with its standard error.
     pub held_out: (f64, f64),

@@ -17,6 +17,7 @@ fn latent_connected(left: &Mat, right: &Mat) -> bool {
 
 /// How the states hang together.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Classes {
     /// The class of each state.
     pub class_of: Vec<u32>,
@@ -43,16 +44,19 @@ impl Classes {
     }
 
     /// Whether every state can reach every other.
+    #[must_use]
     pub fn connected(&self) -> bool {
         self.closed.len() == 1
     }
 
     /// Whether a state can be left for good.
+    #[must_use]
     pub fn transient(&self, state: usize) -> bool {
         !self.closed[self.class_of[state] as usize]
     }
 
     /// The closed classes, largest first, then by their number.
+    #[must_use]
     pub fn closed_by_size(&self) -> Vec<u32> {
         let mut list: Vec<u32> = (0..self.closed.len() as u32).filter(|&c| self.closed[c as usize]).collect();
         list.sort_by_key(|&c| (std::cmp::Reverse(self.sizes[c as usize]), std::cmp::Reverse(c)));
@@ -60,16 +64,19 @@ impl Classes {
     }
 
     /// States that can be left for good.
+    #[must_use]
     pub fn transient_states(&self) -> usize {
         (0..self.class_of.len()).filter(|&i| self.transient(i)).count()
     }
 
     /// Closed classes of one state.
+    #[must_use]
     pub fn absorbing_states(&self) -> usize {
         self.closed.iter().zip(&self.sizes).filter(|(closed, size)| **closed && **size == 1).count()
     }
 
     /// What a user must know of it; `None` where every state can reach every other.
+    #[must_use]
     pub fn sentence(&self, share: f64) -> Option<String> {
         if self.connected() {
             return None;

@@ -28,6 +28,7 @@ pub struct Flux {
 
 /// One way from A to B.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Pathway {
     /// From A to B.
     pub nodes: Vec<usize>,
@@ -69,6 +70,7 @@ impl Flux {
     }
 
     /// The strongest ways from A to B, strongest first, until this share of the current is told: each takes what its narrowest step can carry.
+    #[must_use]
     pub fn pathways(&self, from: &[usize], to: &[usize], share: f64) -> Vec<Pathway> {
         let mut left = self.net.clone();
         let (mut found, mut told) = (Vec::new(), 0.0);

@@ -33,6 +33,7 @@ pub struct Between {
 
 /// Data counted at one lag: the projection on the memberships alone, no chain next to it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct LagLook {
     /// The lag in frames.
     pub lag: f64,
@@ -47,6 +48,7 @@ const PROCESSES: usize = 6;
 
 impl LagLook {
     /// The slowest timescale; none where every one is infinite.
+    #[must_use]
     pub fn slowest(&self) -> Option<LagPoint> {
         self.timescales.first().map(|t| LagPoint { lag: self.lag, timescale: t.value, low: t.low, high: t.high })
     }
@@ -108,6 +110,7 @@ impl LaggedCounts<'_> {
 
 impl Kinetics {
     /// The Chapman-Kolmogorov check: the n-th power of a chain beside the chain that was estimated at n lags, with Wilson's interval of the latter.
+    #[must_use]
     pub fn chapman_kolmogorov(&self, u: &Mat, chain: &Mat, data: &LaggedCounts, steps: u64) -> Vec<CheckEntry> {
         let s = self.rank();
         let departures = data.counts.row_sums();
@@ -124,6 +127,7 @@ impl Kinetics {
 }
 
 /// `K^n` by repeated squaring, rows divided by their sums so that rounding does not grow.
+#[must_use]
 pub fn power(chain: &Mat, mut n: u64) -> Mat {
     let s = chain.rows();
     let mut out = Mat::from_fn(s, s, |i, j| f64::from(u8::from(i == j)));
@@ -154,6 +158,7 @@ const LEVEL: f64 = 0.15;
 
 /// What lag to take, in one sentence. The shortest lag from which on the slowest timescale stays within 15 % of the ones at all longer lags (or within their intervals) is long enough; a lag beyond the
 /// slowest timescale itself says nothing any more.
+#[must_use]
 pub fn advice(points: &[LagPoint], lag: f64) -> Option<String> {
     let mut useful: Vec<LagPoint> = points.iter().copied().filter(|p| p.timescale.is_finite() && p.timescale > 0.0).collect();
     useful.sort_by(|a, b| a.lag.total_cmp(&b.lag));

@@ -55,16 +55,19 @@ impl Microstates {
     }
 
     /// Number of states.
+    #[must_use]
     pub fn states(&self) -> usize {
         self.p.rows()
     }
 
     /// How they hang together.
+    #[must_use]
     pub fn classes(&self) -> &Classes {
         &self.classes
     }
 
     /// The stationary law; zero for transient states. Where there are several laws, that of a uniform start.
+    #[must_use]
     pub fn law(&self) -> &[f64] {
         &self.law
     }
@@ -128,6 +131,7 @@ impl Microstates {
     }
 
     /// The closed classes as sets, largest first, at most so many.
+    #[must_use]
     pub fn closed_sets(&self, most: usize) -> Vec<Set> {
         let member = |c: u32| self.classes.class_of.iter().map(|x| *x == c).collect();
         self.classes.closed_by_size().into_iter().take(most).map(member).collect()

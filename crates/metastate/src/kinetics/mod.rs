@@ -81,6 +81,7 @@ pub struct Uncertain<'a> {
 
 impl Uncertain<'_> {
     /// How many parts there are.
+    #[must_use]
     pub fn parts(&self) -> usize {
         parts::parts(self)
     }
@@ -164,6 +165,7 @@ impl Kinetics {
     }
 
     /// Number of meta-states.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.chain.rows()
     }
@@ -174,6 +176,7 @@ impl Kinetics {
     }
 
     /// Intervals of the timescales, in lags: one for each mode after the first.
+    #[must_use]
     pub fn timescale_intervals(&self, confidence: f64) -> Vec<(f64, f64)> {
         let Some(lighter) = &self.lighter else { return Vec::new() };
         (1..self.modes.len())
@@ -194,6 +197,7 @@ impl Kinetics {
     }
 
     /// The slowest timescale, in frames, with its interval where there were draws.
+    #[must_use]
     pub fn lag_point(&self, lag: f64, confidence: f64) -> Option<LagPoint> {
         let place = self.modes.iter().skip(1).position(|m| m.timescale.is_finite())?;
         let t = lag * self.modes[place + 1].timescale;
@@ -270,11 +274,13 @@ impl Kinetics {
 
 /// Departures below this are made larger by a power of two: their products would leave the numbers, and the chain knows shares only.
 const TINY: f64 = 1e-200;
+/// The power of two.
+const LIFT: i32 = 1000;
 
 fn lifted(departures: &[f64]) -> std::borrow::Cow<'_, [f64]> {
     let most = departures.iter().copied().fold(0.0, f64::max);
     match most < TINY {
-        true => departures.iter().map(|n| n * 2f64.powi(1000)).collect(),
+        true => departures.iter().map(|n| n * 2f64.powi(LIFT)).collect(),
         false => departures.into(),
     }
 }
@@ -286,11 +292,13 @@ fn finish(moments: &Moments, projected: &Mat, basis: &Basis, reversible: bool, s
 }
 
 /// The modes of a projection beside its stochastic neighbour, as [`Kinetics::modes`] has them.
+#[must_use]
 pub fn modes_of(projected: &Mat, chain: &Mat) -> Vec<Mode> {
     times(projected, chain, &Structure::of(chain))
 }
 
 /// Mean steps of a chain from one meta-state to another, at least one; the mean return time where both are the same.
+#[must_use]
 pub fn mean_first_passage(chain: &Mat, from: usize, to: usize) -> f64 {
     let others: Vec<usize> = (0..chain.rows()).filter(|&j| j != to).collect();
     let q = Mat::from_fn(others.len(), others.len(), |a, b| chain[(others[a], others[b])]);
@@ -309,6 +317,7 @@ pub fn committor_of_chain(chain: &Mat, from: &[usize], to: &[usize]) -> Result<V
 }
 
 /// The closed classes of a chain, the stationary law of each, and the mean over time that a law over meta-states leads to.
+#[must_use]
 pub fn stationary_of_chain(chain: &Mat, start: &[f64]) -> (Vec<Vec<usize>>, Vec<Vec<f64>>, Vec<f64>) {
     let structure = Structure::of(chain);
     let law = |members: &[usize]| {
@@ -323,6 +332,7 @@ pub fn stationary_of_chain(chain: &Mat, start: &[f64]) -> (Vec<Vec<usize>>, Vec<
 }
 
 /// The probability of ending in each closed class of a chain, `s x classes`.
+#[must_use]
 pub fn fates_of_chain(chain: &Mat) -> (Structure, Mat) {
     let structure = Structure::of(chain);
     let (s, classes) = (chain.rows(), structure.closed.len());

@@ -31,6 +31,7 @@ const DEALT: usize = 60;
 
 /// The chain with each part of the data weighing a little less.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Lighter {
     /// The stochastic chain.
     pub chains: Vec<Mat>,

@@ -19,16 +19,19 @@ pub struct Reversible {
 
 impl Reversible {
     /// P.
+    #[must_use]
     pub fn operator(&self) -> &SparseOperator {
         &self.p
     }
 
     /// pi, which sums to one.
+    #[must_use]
     pub fn law(&self) -> &[f64] {
         &self.law
     }
 
     /// Whether the fixed point was reached.
+    #[must_use]
     pub fn converged(&self) -> bool {
         self.converged
     }
@@ -109,6 +112,7 @@ pub(super) fn of_operator(data: &Observations) -> Result<Reversible> {
 }
 
 /// `(a_j K_jk + a_k K_kj) / (2 a_j)`, a the stationary law of K: it keeps that law. A chain with several closed classes, or transient meta-states, comes back as it is where it has no law.
+#[must_use]
 pub fn with_detailed_balance(chain: &Mat) -> Mat {
     let s = chain.rows();
     let structure = crate::aggregate::latent::Structure::of(chain);

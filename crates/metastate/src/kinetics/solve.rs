@@ -12,6 +12,9 @@ const ELIMINATION: usize = 200;
 const STEPS: usize = 4000;
 const TOLERANCE: f64 = 1e-11;
 
+/// A solution is taken whose residual is no more than this many times what was asked for.
+const ACCEPTED: f64 = 1e3;
+
 /// The mean reward collected until the chain leaves: Q (`n x n`) among the states that it leaves, `exit` the probability of leaving, `coarse` (`n x s`) functions that span what is slow.
 /// Infinite where it may stay for ever and be rewarded; NaN where no solution was found.
 pub(super) fn reward_until_exit(q: &Csr, exit: &[f64], reward: &[f64], coarse: &Mat) -> Vec<f64> {
@@ -136,7 +139,7 @@ fn iterate(q: &Csr, b: &[f64], coarse: &Mat) -> Option<Vec<f64>> {
         }
     }
     let residual: f64 = b.iter().zip(system.apply(&x)).map(|(b, a)| (b - a) * (b - a)).sum::<f64>().sqrt();
-    (residual <= 1e3 * TOLERANCE * size && residual.is_finite()).then_some(x)
+    (residual <= ACCEPTED * TOLERANCE * size && residual.is_finite()).then_some(x)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::{Mat, thin};
 
 /// For each column of the reference the column of `u` that stands for it: the matching with the largest `sum_k sum_i xi_i r_ik u_il`.
 /// Where `u` has fewer columns, some get a number beyond them.
+#[must_use]
 pub fn matching(reference: &Mat, u: &Mat, share: &[f64]) -> Vec<usize> {
     let (s, t) = (reference.cols(), u.cols());
     let weighted = Mat::from_fn(u.rows(), t, |i, l| share[i] * u[(i, l)]);

@@ -100,38 +100,45 @@ impl Csr {
     }
 
     /// Number of rows.
+    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Number of columns.
+    #[must_use]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// Number of stored entries.
+    #[must_use]
     pub fn nonzeros(&self) -> usize {
         self.values.len()
     }
 
     /// Columns and values of row `i`.
     #[inline]
+    #[must_use]
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
         let span = self.indptr[i]..self.indptr[i + 1];
         (&self.indices[span.clone()], &self.values[span])
     }
 
     /// Row starts: `rows + 1` offsets.
+    #[must_use]
     pub fn indptr(&self) -> &[usize] {
         &self.indptr
     }
 
     /// Column numbers of all entries.
+    #[must_use]
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
     /// Values of all entries.
+    #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
@@ -175,11 +182,13 @@ impl Csr {
     }
 
     /// The sum of each row.
+    #[must_use]
     pub fn row_sums(&self) -> Vec<f64> {
         (0..self.rows).map(|i| self.row(i).1.iter().sum()).collect()
     }
 
     /// The sum of each column, added up row by row.
+    #[must_use]
     pub fn column_sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.cols];
         self.indices.iter().zip(self.values.iter()).for_each(|(&j, x)| sums[j as usize] += x);
@@ -187,6 +196,7 @@ impl Csr {
     }
 
     /// The transpose, also by rows.
+    #[must_use]
     pub fn transposed(&self) -> Csr {
         let mut indptr = vec![0usize; self.cols + 1];
         for &j in self.indices.iter() {
@@ -211,11 +221,13 @@ impl Csr {
     }
 
     /// The sub-matrix on the rows and columns of `keep` (ascending state numbers); a clone where that is all of them.
+    #[must_use]
     pub fn restrict(&self, keep: &[usize]) -> Csr {
         self.restrict_sides(keep, keep)
     }
 
     /// The sub-matrix on these rows and those columns (ascending); a clone where that is all of them.
+    #[must_use]
     pub fn restrict_sides(&self, rows: &[usize], cols: &[usize]) -> Csr {
         if rows.len() == self.rows && cols.len() == self.cols {
             return self.clone();

@@ -19,6 +19,7 @@ pub struct Mat {
 
 impl Mat {
     /// All zeros.
+    #[must_use]
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Mat { rows, cols, data: vec![0.0; rows * cols] }
     }
@@ -43,16 +44,19 @@ impl Mat {
     }
 
     /// Number of rows.
+    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Number of columns.
+    #[must_use]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// Row `i`.
+    #[must_use]
     pub fn row(&self, i: usize) -> &[f64] {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
@@ -63,6 +67,7 @@ impl Mat {
     }
 
     /// The whole buffer, row by row.
+    #[must_use]
     pub fn as_slice(&self) -> &[f64] {
         &self.data
     }
@@ -73,6 +78,7 @@ impl Mat {
     }
 
     /// The buffer itself.
+    #[must_use]
     pub fn into_vec(self) -> Vec<f64> {
         self.data
     }
@@ -85,11 +91,13 @@ impl Mat {
     }
 
     /// Copy of column `j`.
+    #[must_use]
     pub fn column(&self, j: usize) -> Vec<f64> {
         (0..self.rows).map(|i| self[(i, j)]).collect()
     }
 
     /// The transpose as a new matrix.
+    #[must_use]
     pub fn transposed(&self) -> Mat {
         let mut t = Mat::zeros(self.cols, self.rows);
         self.transpose_into(&mut t);
@@ -112,6 +120,7 @@ impl Mat {
     }
 
     /// The columns named, in that order.
+    #[must_use]
     pub fn select_columns(&self, columns: &[usize]) -> Mat {
         Mat::from_fn(self.rows, columns.len(), |i, j| self[(i, columns[j])])
     }
@@ -122,6 +131,7 @@ impl Mat {
     }
 
     /// First entry that is not finite, as (row, column, value).
+    #[must_use]
     pub fn first_not_finite(&self) -> Option<(usize, usize, f64)> {
         let at = self.data.iter().position(|x| !x.is_finite())?;
         Some((at / self.cols, at % self.cols, self.data[at]))

@@ -19,6 +19,7 @@ pub(crate) use wide::{multiply_add, wide};
 
 /// Where the largest entry of a row is, the lower place when two are equal: the meta-state that a state belongs to most. Zero for an
 /// empty row.
+#[must_use]
 pub fn largest_entry(row: &[f64]) -> usize {
     (1..row.len()).fold(0, |best, j| if row[j] > row[best] { j } else { best })
 }

@@ -139,6 +139,7 @@ impl SparseOperator {
     }
 
     /// The rows that are uniform.
+    #[must_use]
     pub fn uniform_rows(&self) -> &[u32] {
         &self.uniform
     }
@@ -227,6 +228,7 @@ pub struct DenseOperator {
 
 impl DenseOperator {
     /// Takes all entries.
+    #[must_use]
     pub fn new(p: Mat) -> Self {
         DenseOperator { p }
     }

@@ -18,6 +18,7 @@ pub fn project(y: &mut [f64], tau: &mut f64) {
 }
 
 /// The tau with `sum [y - tau]_+ = 1`, from a guess.
+#[must_use]
 pub fn threshold(y: &[f64], guess: f64) -> f64 {
     let mut t = guess;
     // A guess at or above the largest entry has no slope: fall back to the one bound that always lies left of the root.
@@ -53,6 +54,7 @@ pub fn project_weighted(y: &mut [f64], c: &[f64], total: f64, tau: &mut f64) {
 }
 
 /// The tau with `sum_j c_j [y_j - tau c_j]_+ = total`, from a guess: Newton steps as in [`threshold`].
+#[must_use]
 pub fn threshold_weighted(y: &[f64], c: &[f64], total: f64, guess: f64) -> f64 {
     let above = |t: f64| {
         let part = |rows: std::ops::Range<usize>| {

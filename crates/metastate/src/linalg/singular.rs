@@ -40,6 +40,7 @@ pub struct TruncatedSvd {
 
 impl TruncatedSvd {
     /// So many triplets, to 1e-9 of the largest singular value.
+    #[must_use]
     pub fn new(rank: usize, seed: u64) -> Self {
         TruncatedSvd { rank, tolerance: 1e-9, steps: 5000, seed }
     }

@@ -21,6 +21,7 @@ fn back(m: faer::Mat<f64>) -> Mat {
 
 /// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; `None` if it is empty or has
 /// entries that are not finite.
+#[must_use]
 pub fn symmetric_eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
     let n = a.rows();
     if n == 0 {
@@ -36,6 +37,7 @@ pub fn symmetric_eigen(a: &Mat) -> Option<(Vec<f64>, Mat)> {
 }
 
 /// Thin singular value decomposition `A = X diag(s) Y^T`, values descending; `None` if A is empty or not finite.
+#[must_use]
 pub fn thin_svd(a: &Mat) -> Option<(Mat, Vec<f64>, Mat)> {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);
@@ -52,6 +54,7 @@ pub fn thin_svd(a: &Mat) -> Option<(Mat, Vec<f64>, Mat)> {
 }
 
 /// Eigenvalues (real part, imaginary part) of any square matrix; `None` if it is empty or not finite.
+#[must_use]
 pub fn eigenvalues(a: &Mat) -> Option<Vec<(f64, f64)>> {
     let n = a.rows();
     if n == 0 || a.first_not_finite().is_some() {
@@ -66,6 +69,7 @@ pub fn eigenvalues(a: &Mat) -> Option<Vec<(f64, f64)>> {
 }
 
 /// The inverse, by Gauss and Jordan with the largest pivots; `None` if a pivot vanishes.
+#[must_use]
 pub fn inverse(a: &Mat) -> Option<Mat> {
     let n = a.rows();
     let mut work = Mat::from_fn(n, 2 * n, |i, j| if j < n { a[(i, j)] } else { f64::from(u8::from(j - n == i)) });
@@ -87,6 +91,7 @@ pub fn inverse(a: &Mat) -> Option<Mat> {
 }
 
 /// Moore-Penrose inverse; singular values below 1e-10 of the largest count as zero.
+#[must_use]
 pub fn pseudo_inverse(a: &Mat) -> Mat {
     let Some((x, values, y)) = thin_svd(a) else { return Mat::zeros(a.cols(), a.rows()) };
     let scaled = Mat::from_fn(y.rows(), values.len(), |i, l| if values[l] > 1e-10 * values[0] { y[(i, l)] / values[l] } else { 0.0 });
@@ -107,6 +112,7 @@ pub fn has_cholesky_factor(a: &mut Mat) -> bool {
 
 /// Orthonormal basis of the columns of a thin matrix, numerically dependent directions left out. Two rounds of Gram
 /// matrix and eigenvectors: the second cleans what the squared condition number of the first left behind.
+#[must_use]
 pub fn orthonormalise(a: &Mat) -> Mat {
     let mut basis = a.clone();
     // Columns of very different length would hide each other in one Gram matrix.

@@ -75,6 +75,7 @@ pub fn scale_rows(m: &mut Mat, w: &[f64]) {
 
 /// `<a, b>` in four interleaved sums.
 #[inline]
+#[must_use]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     debug_assert_eq!(a.len(), b.len());
     let mut sums = [0.0; 4];
@@ -89,6 +90,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// `<A, B>` over large matrices.
+#[must_use]
 pub fn inner(a: &Mat, b: &Mat) -> f64 {
     let s = a.cols();
     sum_blocks(a.rows(), 2 * s, |r| dot(&a.as_slice()[r.start * s..r.end * s], &b.as_slice()[r.start * s..r.end * s]), |x, y| *x += y)
@@ -136,6 +138,7 @@ pub fn weighted_cross_gram(a: &Mat, w: &[f64], b: &Mat) -> Mat {
 }
 
 /// `A^T A`.
+#[must_use]
 pub fn gram(a: &Mat) -> Mat {
     cross_gram(a, a)
 }
@@ -276,11 +279,13 @@ pub fn transposed_product(a: &Mat, b: &Mat, out: &mut Mat) {
 }
 
 /// Sum of each column.
+#[must_use]
 pub fn column_sums(a: &Mat) -> Vec<f64> {
     fold_rows(a, |sums, _, row| sums.iter_mut().zip(row).for_each(|(s, x)| *s += x))
 }
 
 /// Euclidean norm of each column.
+#[must_use]
 pub fn column_norms(a: &Mat) -> Vec<f64> {
     let mut squares = fold_rows(a, |sums, _, row| sums.iter_mut().zip(row).for_each(|(s, x)| *s += x * x));
     squares.iter_mut().for_each(|s| *s = s.sqrt());

@@ -13,6 +13,7 @@ use crate::linalg::{Mat, thin};
 
 /// What a policy can lose where next states fall as often as they were counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct LossBound {
     /// `2 gamma max |(P - X) v| / (1 - gamma)`.
     pub loss: f64,
@@ -24,6 +25,7 @@ pub struct LossBound {
 
 impl LossBound {
     /// Whether the bound says more than that rewards are bounded.
+    #[must_use]
     pub fn says_something(&self) -> bool {
         self.loss < self.any
     }

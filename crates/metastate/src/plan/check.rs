@@ -52,6 +52,7 @@ pub enum Unit {
 
 /// What held-out records say.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Checked {
     /// What the policies earn, discounted: the estimate.
     pub value: f64,

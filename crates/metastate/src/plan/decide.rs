@@ -178,6 +178,7 @@ impl Decisions<'_> {
 }
 
 /// `K_a = V^T U_a`, one matrix an action, rows divided by the share of each meta-state's arrivals where the action was tried; and those shares (zero: the row is empty).
+#[must_use]
 pub fn latent_of_actions(pairs: &Pairs, reached: &[u32], u: &Mat, v: &Mat) -> Vec<(Mat, Vec<f64>)> {
     let s = v.cols();
     let of = |a: u32| {

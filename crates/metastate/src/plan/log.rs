@@ -28,11 +28,13 @@ pub struct Records {
 
 impl Records {
     /// Number of records.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.from.len()
     }
 
     /// Whether there is none.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.from.is_empty()
     }
@@ -98,26 +100,31 @@ impl Log {
     }
 
     /// The same log with what was left out of it.
+    #[must_use]
     pub fn with_ledger(self, ledger: Ledger) -> Self {
         Log { ledger, ..self }
     }
 
     /// Labels of the states, left or reached.
+    #[must_use]
     pub fn states(&self) -> &StateIndex {
         &self.states
     }
 
     /// Labels of the actions.
+    #[must_use]
     pub fn actions(&self) -> &StateIndex {
         &self.actions
     }
 
     /// The records.
+    #[must_use]
     pub fn records(&self) -> &Records {
         &self.records
     }
 
     /// What was left out.
+    #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -198,31 +205,37 @@ impl Pairs {
     }
 
     /// Number of pairs.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.state.len()
     }
 
     /// Whether there is none.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state.is_empty()
     }
 
     /// Number of states, tried or not.
+    #[must_use]
     pub fn states(&self) -> usize {
         self.first.len() - 1
     }
 
     /// Number of actions.
+    #[must_use]
     pub fn actions(&self) -> usize {
         self.actions
     }
 
     /// The pairs of a state.
+    #[must_use]
     pub fn of(&self, state: usize) -> Range<usize> {
         self.first[state]..self.first[state + 1]
     }
 
     /// The number of a pair.
+    #[must_use]
     pub fn position(&self, state: u32, action: u32) -> Option<usize> {
         let range = self.of(state as usize);
         self.action[range.clone()].binary_search(&action).ok().map(|k| range.start + k)
@@ -370,6 +383,7 @@ impl Tried {
     }
 
     /// Pairs with fewer than `least` records, of those with any.
+    #[must_use]
     pub fn fewer_than(&self, least: f64) -> usize {
         self.records.iter().filter(|n| **n > 0.0 && **n < least).count()
     }

@@ -19,6 +19,7 @@ const ROUNDS: usize = 5;
 
 /// Rewards with standard errors.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Rewards {
     /// theta: what is paid for going to each meta-state.
     pub metastate: Vec<f64>,
@@ -37,6 +38,7 @@ pub struct Rewards {
 }
 
 /// From what was paid at the pairs with records; the others get what their memberships say.
+#[must_use]
 pub fn rewards(tried: &Tried, paid: &Paid, u: &Mat) -> Rewards {
     rewards_of(&tried.records, paid, u)
 }

@@ -11,6 +11,11 @@ use crate::linalg::{Mat, small, thin};
 /// Singular values above this are worth a place in the bases: a little below 1, so that the rest is clearly below.
 pub(crate) const NEAR_ONE: f64 = 0.98;
 
+/// Exploring keeps the vectors of values above this.
+const KEPT: f64 = 0.9;
+/// A new direction shorter than this is rounding: the space is exhausted.
+const EXHAUSTED: f64 = 1e-14;
+
 /// Orthonormal bases in which W is `[[diag(values), E2], [E1, R]]`.
 pub(crate) struct Leading {
     pub left: Mat,
@@ -95,7 +100,7 @@ fn norm_2x2(a: f64, b: f64, c: f64, d: f64) -> f64 {
 pub(crate) struct Explored {
     /// Ritz values, descending.
     pub values: Vec<f64>,
-    /// Left Ritz vectors of the values above 0.9.
+    /// Left Ritz vectors of the values above [`KEPT`].
     pub left: Mat,
     /// Right Ritz vectors of the same.
     pub right: Mat,
@@ -118,7 +123,7 @@ impl Explored {
             remove(&mut u, &leading.left);
             orthogonalise(&mut u, &lefts);
             let alpha = normalise(&mut u);
-            if alpha <= 1e-14 {
+            if alpha <= EXHAUSTED {
                 break;
             }
             rights.push(v);
@@ -130,7 +135,7 @@ impl Explored {
             orthogonalise(&mut v, &rights);
             let beta = normalise(&mut v);
             betas.push(beta);
-            if beta <= 1e-14 {
+            if beta <= EXHAUSTED {
                 break;
             }
         }
@@ -148,7 +153,7 @@ impl Explored {
         let Some((p, values, q)) = small::thin_svd(&t).filter(|_| steps > 0) else {
             return Explored { values: Vec::new(), left: Mat::zeros(m, 0), right: Mat::zeros(n, 0) };
         };
-        let wanted: Vec<usize> = (0..values.len()).take_while(|&k| values[k] > 0.9).collect();
+        let wanted: Vec<usize> = (0..values.len()).take_while(|&k| values[k] > KEPT).collect();
         let lift = |rows: usize, basis: &[Vec<f64>], small: &Mat| {
             Mat::from_fn(rows, wanted.len(), |i, k| (0..steps).map(|l| basis[l][i] * small[(l, wanted[k])]).sum())
         };

@@ -40,6 +40,7 @@ pub enum Method {
 
 impl Method {
     /// The word in `summary.json`.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Trivial => "trivial",
@@ -50,11 +51,13 @@ impl Method {
     }
 
     /// The probability that a proof by random starts does not hold; none where the proof is certain.
+    #[must_use]
     pub fn failure_probability(self) -> Option<f64> {
         if let Method::Chebyshev { failure_probability } = self { Some(failure_probability) } else { None }
     }
 
     /// What was done, in half a sentence.
+    #[must_use]
     pub fn describe(self) -> String {
         match self {
             Method::Trivial => "zero is a lower bound of every objective; nothing better could be proven".to_owned(),
@@ -88,12 +91,14 @@ pub struct Witness {
 
 impl Witness {
     /// The point that gives the bound 0 whatever the data: W = 0 is not of the form above, but its bound needs no point.
+    #[must_use]
     pub fn none(rows: usize, cols: usize) -> Self {
         let (a, b) = (Mat::zeros(rows, 1), Mat::zeros(cols, 1));
         Witness { a, b, mu: vec![0.0; rows], left: Mat::zeros(rows, 0), right: Mat::zeros(cols, 0), excess: vec![] }
     }
 
     /// The same as the checker takes it.
+    #[must_use]
     pub fn for_checking(&self) -> crate::verify::Witness<'_> {
         crate::verify::Witness { a: &self.a, b: &self.b, mu: &self.mu, clip: Some((&self.left, &self.right, &self.excess)) }
     }
@@ -110,26 +115,31 @@ pub struct Proven {
 
 impl Proven {
     /// No stochastic X has a smaller objective.
+    #[must_use]
     pub fn lower_bound(&self) -> f64 {
         self.lower_bound
     }
 
     /// What `||W||_2` was proven to be at most; the bound was divided by it where it exceeds 1.
+    #[must_use]
     pub fn norm(&self) -> f64 {
         self.norm
     }
 
     /// Singular values that were clipped.
+    #[must_use]
     pub fn clipped(&self) -> usize {
         self.clipped
     }
 
     /// How the norm was proven.
+    #[must_use]
     pub fn method(&self) -> Method {
         self.method
     }
 
     /// The certified gap of a point with this objective: `(F - lower bound) / F`.
+    #[must_use]
     pub fn gap(&self, objective: f64) -> f64 {
         // An objective that is no number has no gap that could be small: `max` would make zero of it.
         match objective {
@@ -141,6 +151,7 @@ impl Proven {
 
     /// The explained gap of a point with this objective, where the best answer with one meta-state has another: `(F - lower bound) / (F_1 - F)`. None where the meta-states explain nothing
     /// over one.
+    #[must_use]
     pub fn explained_gap(&self, objective: f64, of_one: f64) -> Option<f64> {
         let gap = (objective - self.lower_bound).max(0.0) / (of_one - objective);
         (of_one > objective && gap.is_finite()).then_some(gap)
@@ -164,6 +175,7 @@ pub struct Effort {
 
 impl Effort {
     /// No proof at all, where only the factors are wanted: the result says `not proven`.
+    #[must_use]
     pub fn without_proof() -> Self {
         Effort { prove: false, ..Effort::default() }
     }
@@ -188,6 +200,7 @@ pub struct Candidate<'a> {
 
 /// The best bound that one of the candidates gives, with its witness. It always ends, and always with a bound: at the worst zero. A bound
 /// of `enough` is not made tighter at great cost; infinity asks for the best that can be had.
+#[must_use]
 pub fn prove(problem: &Problem, candidates: &[Candidate], enough: f64, effort: &Effort) -> (Proven, Witness) {
     prove_watched(problem, candidates, enough, effort, &mut || true)
 }

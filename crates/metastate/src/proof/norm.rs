@@ -30,6 +30,9 @@ const ROOM: usize = 25_000_000;
 /// Where the rest came out above 1 by more than this, what it holds above 1 is looked for again.
 const MISSED: f64 = 1e-4;
 
+/// The largest eigenvalue is an estimate: the first rho that is tried is above it by this factor in what exceeds 1.
+const FIRST_TRY: f64 = 1.01;
+
 /// What is clipped, what the norm of the rest is proven to be at most, and how. Where `enough` says so, or there is no time to `go_on`, a loose norm is not made tighter.
 pub(super) fn clip_and_prove(
     w: &DualPoint,
@@ -139,7 +142,7 @@ fn cholesky_norm(w: &Mat) -> f64 {
     let share = (d as f64 + 2.0) * f64::EPSILON;
     let with_rounding = |rho2: f64| (rho2 + share * (d as f64 * rho2 + trace)).sqrt();
     let mut over = largest_eigenvalue(&square).sqrt().max(1.0) - 1.0;
-    over = 1.01 * over + share * d as f64;
+    over = FIRST_TRY * over + share * d as f64;
     loop {
         let rho2 = (1.0 + over).powi(2);
         if rho2 >= trace || !rho2.is_finite() {

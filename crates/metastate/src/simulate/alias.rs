@@ -17,6 +17,7 @@ struct Slot {
 
 impl AliasTable {
     /// Probabilities in proportion to `weights`. `None` when they are not all finite and non-negative, or sum to zero.
+    #[must_use]
     pub fn new(weights: &[f64]) -> Option<Self> {
         let total: f64 = weights.iter().sum();
         let valid = weights.iter().all(|w| w.is_finite() && *w >= 0.0) && total > 0.0 && total.is_finite();
@@ -48,11 +49,13 @@ impl AliasTable {
     }
 
     /// Number of outcomes.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
     /// Never true: a law has an outcome.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

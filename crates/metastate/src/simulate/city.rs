@@ -24,6 +24,7 @@ const STAY: f64 = 0.62;
 
 /// A trip: origin and destination with coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Trip {
     /// Cell of the origin.
     pub from: u32,
@@ -87,16 +88,19 @@ pub fn city(zones: usize, seed: u64) -> Result<City> {
 
 impl City {
     /// Number of cells on land.
+    #[must_use]
     pub fn cells(&self) -> usize {
         self.corners.len()
     }
 
     /// Number of zones.
+    #[must_use]
     pub fn zones(&self) -> usize {
         self.flows.rows()
     }
 
     /// Longitude and latitude of a cell's centre.
+    #[must_use]
     pub fn centre(&self, cell: usize) -> (f64, f64) {
         let (x, y) = self.corners[cell];
         ((x as f64 + 0.5) * CITY_CELL, (y as f64 + 0.5) * CITY_CELL)

@@ -67,6 +67,7 @@ pub fn controlled(states: usize, actions: usize, rank: usize, seed: u64) -> Resu
 
 impl Controlled {
     /// What each pair is paid in the mean, `U V^T paid`.
+    #[must_use]
     pub fn rewards(&self) -> Vec<f64> {
         let mut theta = vec![0.0; self.v.cols()];
         (0..self.v.rows()).for_each(|j| theta.iter_mut().zip(self.v.row(j)).for_each(|(t, v)| *t += v * self.paid[j]));

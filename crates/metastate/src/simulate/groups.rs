@@ -19,6 +19,7 @@ const BLOCKS_AT_ONCE: usize = 64;
 
 /// Counts drawn from a chain with known groups.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct PlantedGroups {
     /// The transitions drawn.
     pub counts: Counts,

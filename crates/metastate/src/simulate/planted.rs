@@ -60,11 +60,13 @@ fn fill_uniform_on_simplex(x: &mut [f64], rng: &mut Xoshiro256PlusPlus) {
 
 impl Planted {
     /// Number of states, `d`.
+    #[must_use]
     pub fn states(&self) -> usize {
         self.u.rows()
     }
 
     /// Number of hidden states, `r`.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.u.cols()
     }
@@ -75,6 +77,7 @@ impl Planted {
     }
 
     /// Row i of P*.
+    #[must_use]
     pub fn p_row(&self, i: usize) -> Vec<f64> {
         (0..self.states()).map(|j| thin::dot(self.u.row(i), self.v.row(j))).collect()
     }

@@ -17,6 +17,7 @@ const STAY: f64 = 0.6;
 
 /// A city with soft zones.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SoftCity {
     /// `cells x zones`: how much a cell belongs to each zone; rows sum to one.
     pub u: Mat,
@@ -95,6 +96,7 @@ fn centres(width: f64, height: f64, zones: usize, rng: &mut Xoshiro256PlusPlus) 
 
 impl SoftCity {
     /// The zone to which each cell belongs most.
+    #[must_use]
     pub fn zone(&self) -> Vec<u32> {
         self.u.largest_entries().map(|j| j as u32).collect()
     }

@@ -39,12 +39,25 @@ const NOTHING_TO_APPEND: f64 = 1e-7;
 const ACCELERATION_MEMORY: usize = 8;
 /// Columns that the relaxation starts with.
 const RELAXATION_RANK: usize = 16;
+/// The same where the settings ask for more columns at the start, at most.
+const MOST_RELAXATION_RANK: usize = 64;
+/// The relaxation is solved to this share, or to [`OF_THE_GAP`] where that is less.
+const RELAXATION_PRECISION: f64 = 1e-4;
+/// What the bound leaves open should be little beside the wanted gap: this share of it.
+const OF_THE_GAP: f64 = 0.1;
 /// Singular values of the relaxation's X below this share of the largest do not become columns at the start.
 const WORTH_A_COLUMN: f64 = 1e-2;
 /// Up to this number of states both dual points are proven; beyond, the solution's own only where it promises more.
 const BOTH_POINTS: usize = 400;
 /// Removing columns may raise F by this share before any column was appended.
 pub(super) const RISE_BEFORE_GROWTH: f64 = 1e-6;
+
+/// Afterwards by this share of the decrease that appending asks for: were it as much, the two would chase each other.
+const RISE_AFTER_GROWTH: f64 = 0.1;
+/// Local solves end at this share of what the last global check found: well below it.
+const COARSE_SHARE: f64 = 0.1;
+/// A new column that lowers F with no more than this of U is not worth appending.
+const SMALLEST_KAPPA: f64 = 1e-8;
 
 /// Everything that a run needs to go on. Taken at safe points; [`resume`] continues from it bit for bit.
 #[derive(Debug, Clone)]
@@ -91,7 +104,7 @@ pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observ
 /// The relaxation, then the first point.
 fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, stop: &mut Option<Ended>) -> Snapshot {
     let full_rank = problem.rows().min(problem.cols());
-    let relax_rank = settings.start_rank.unwrap_or(0).clamp(RELAXATION_RANK, 64).min(full_rank);
+    let relax_rank = settings.start_rank.unwrap_or(0).clamp(RELAXATION_RANK, MOST_RELAXATION_RANK).min(full_rank);
     // A start is stochastic factors, whatever the coordinates of the problem.
     let given = if let Start::Given(x) = &settings.start { Some(problem.frame.enter(x)) } else { None };
     let first = match &given {
@@ -99,7 +112,8 @@ fn begin(problem: &Problem, settings: &Settings, observer: &mut dyn Observer, st
         None => relaxation::random_row_space(problem, relax_rank, settings.seed),
     };
     let cap = (settings.max_rank + RELAXATION_RANK).min(full_rank);
-    let precision = if let StopRule::Certificate { gap } = settings.stop { (0.1 * gap).min(1e-4) } else { 1e-4 };
+    let precision =
+        if let StopRule::Certificate { gap } = settings.stop { (OF_THE_GAP * gap).min(RELAXATION_PRECISION) } else { RELAXATION_PRECISION };
     let solved = relaxation::solve(problem, first, cap, precision, settings.certificate.seed, |rank, steering| {
         let progress = Progress { phase: Phase::Relaxing, round: 0, sweep: 0, rank, objective: f64::INFINITY, local: None, steering };
         observer.event(&Event::Bounded { rank }, &progress);
@@ -329,8 +343,7 @@ impl<'a> Run<'a> {
     /// Merges atoms that are nearly linearly dependent; the next local solve goes on with fewer columns.
     fn remove_redundant(&mut self) -> bool {
         let from = self.state.factors.rank();
-        // Appending asks for a decrease; removing must give back less than that, or the two would chase each other.
-        let rise = if self.state.grown { 0.1 * self.settings.append_decrease } else { RISE_BEFORE_GROWTH };
+        let rise = if self.state.grown { RISE_AFTER_GROWTH * self.settings.append_decrease } else { RISE_BEFORE_GROWTH };
         let Some((shorter, value)) = shrink::without_redundant(self.problem, &self.state.factors, self.value, self.settings, rise) else {
             return false;
         };
@@ -373,7 +386,8 @@ impl<'a> Run<'a> {
                 if found.is_empty() {
                     (support, found) = ascend(&AscentSearch { thorough: true, ..search });
                 }
-                self.state.coarse = (0.1 * (support - 1.0)).clamp(self.settings.tolerance, COARSE_TOLERANCE.max(self.settings.tolerance));
+                self.state.coarse =
+                    (COARSE_SHARE * (support - 1.0)).clamp(self.settings.tolerance, COARSE_TOLERANCE.max(self.settings.tolerance));
                 self.tell(Event::Checked { support });
                 if found.is_empty() { done(Ended::Stationary) } else { self.grow_by(found) }
             }
@@ -424,7 +438,7 @@ impl<'a> Run<'a> {
         let settings = Append {
             at_once: self.settings.append_at_once.min(self.settings.max_rank - from),
             decrease: self.settings.append_decrease,
-            smallest_kappa: 1e-8,
+            smallest_kappa: SMALLEST_KAPPA,
         };
         match grow::append(self.problem, &self.state.factors, violations, &settings) {
             Some(longer) => {

@@ -52,6 +52,7 @@ pub struct BootstrapSettings {
 
 /// What varies.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Uncertainty {
     /// Lower ends of the intervals of the memberships, `d x s`.
     pub lower: Mat,

@@ -6,6 +6,7 @@ use crate::linalg::{Mat, Operator, Row, thin};
 /// The paper's relative duality gap at `M = -lambda W / Omega°(W)`, with the search's value for `Omega°`: heuristic. With
 /// `-lambda W = -mu 1^T + Xi^2 (X - P)` and `z = 1 / Omega°`, `g*(z M) = z <M, P> + z^2/2 ||Xi (X - P)||^2`, because `X 1 = P 1 = 1`.
 /// Where the search found nothing positive, M = 0 is taken, whose dual value is 0.
+#[must_use]
 pub fn relative_duality_gap(problem: &Problem, x: &Factors, mu: &[f64], support: f64, objective: f64) -> f64 {
     let mut q = Mat::default();
     problem.times_v(&x.v, &mut q);

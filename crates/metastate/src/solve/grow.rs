@@ -43,6 +43,9 @@ const POWER_STEPS: usize = 8;
 /// Two atoms with a larger inner product than this are one.
 const SAME_ATOM: f64 = 0.9;
 
+/// A direction whose value grows by no more than this share in a step has arrived.
+const ARRIVED: f64 = 1e-8;
+
 /// A pair of nonnegative unit vectors and `u^T W v`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
@@ -69,6 +72,7 @@ pub struct AscentSearch {
 
 impl AscentSearch {
     /// For a published value: as many starts as `REPORT_BUDGET` pays for.
+    #[must_use]
     pub fn to_report(problem: &Problem, x: &Factors, at_least: usize, seed: u64) -> AscentSearch {
         let a_start = 2 * STEPS_TO_REPORT * operations_a_column(problem, x);
         let starts = (REPORT_BUDGET / a_start).clamp(at_least, MOST_STARTS.max(at_least));
@@ -108,6 +112,7 @@ pub fn ascend(problem: &Problem, x: &Factors, mu: &[f64], search: &AscentSearch,
 
 /// Early stopping rule: `count` random directions on the nonnegative sphere, without ascent. Returns the largest
 /// `phi(v) = ||[W v]_+||` and the pair that reached it.
+#[must_use]
 pub fn probe(problem: &Problem, x: &Factors, mu: &[f64], count: usize, seed: u64) -> Violation {
     let w = DualPoint { problem, a: &x.u, b: &x.v, mu };
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -196,7 +201,7 @@ pub(crate) fn alternate(w: &DualPoint, mut v: Mat, steps: usize) -> (Mat, Mat, V
         w.transposed_times(&u, &mut next);
         let found = best_response(&mut next, right);
         std::mem::swap(&mut v, &mut next);
-        let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + 1e-8) || *new == 0.0);
+        let settled = found.iter().zip(&values).all(|(new, old)| *new <= old * (1.0 + ARRIVED) || *new == 0.0);
         values = found;
         if settled {
             break;

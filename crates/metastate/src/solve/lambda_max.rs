@@ -35,12 +35,19 @@ const SMALLEST: f64 = 1e-9;
 const ROUNDS: usize = 100;
 /// Sweeps for one meta-state with prices, at most.
 const PRICED_SWEEPS: usize = 500;
+/// Halvings in the search for the shrunken mean row of one meta-state: more digits than a number has.
+const HALVINGS: usize = 60;
+/// With prices it ends when a sweep lowers F by no more than this share: rounding.
+const PRICED_ROUNDING: f64 = 1e-15;
+/// Steps of a bracket grow twofold up to this one; beyond, there is nothing to bracket.
+const LONGEST_STEP: f64 = 1e6;
 /// Relative precision of the answer.
 const PRECISION: f64 = 1e-4;
 
 /// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(m) ||v||` on the simplex,
 /// m the number of rows, `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
 /// `alpha (c + lambda sqrt(m) / ||v||) = c`, found by bisection.
+#[must_use]
 pub fn rank_one(problem: &Problem) -> Factors {
     let frame = &problem.frame;
     let ones = Mat::from_fn(problem.rows(), 1, |i, _| frame.totals[i]);
@@ -60,7 +67,7 @@ pub fn rank_one(problem: &Problem) -> Factors {
         v
     };
     let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
+    for _ in 0..HALVINGS {
         let alpha = 0.5 * (low + high);
         let v = at(alpha);
         let norm = thin::dot(&v, &v).sqrt();
@@ -79,7 +86,7 @@ fn priced_rank_one(problem: &Problem, u: Mat) -> Factors {
     let mut value = f64::INFINITY;
     for _ in 0..PRICED_SWEEPS {
         let next = solver.sweep(problem, &mut x).value;
-        if value - next <= 1e-15 * next {
+        if value - next <= PRICED_ROUNDING * next {
             break;
         }
         value = next;
@@ -148,7 +155,7 @@ pub fn lambda_max_watched(
         }
         let mut pays = |lambda: f64| -> Result<bool> { Ok(at(lambda, From::Near(&starts))?.0 > lambda * (1.0 + DETECTED)) };
         let (mut high, mut step) = (low * (1.0 + PRECISION), 2.0 * PRECISION);
-        while pays(high)? && step < 1e6 {
+        while pays(high)? && step < LONGEST_STEP {
             low = high;
             high *= 1.0 + step;
             step *= 2.0;

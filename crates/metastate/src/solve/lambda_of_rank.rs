@@ -40,6 +40,7 @@ const STARTS: usize = 4;
 
 /// What was found.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LambdaOfRank {
     /// lambda.
     pub lambda: f64,

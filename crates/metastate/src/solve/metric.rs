@@ -42,11 +42,13 @@ impl Side {
     }
 
     /// Q.
+    #[must_use]
     pub fn basis(&self) -> &Mat {
         &self.basis
     }
 
     /// delta.
+    #[must_use]
     pub fn delta(&self) -> f64 {
         self.delta
     }
@@ -59,16 +61,19 @@ impl Side {
     }
 
     /// `L x`.
+    #[must_use]
     pub fn times(&self, x: &Mat) -> Mat {
         self.with_span_times(x, self.delta)
     }
 
     /// `L^-1 x`.
+    #[must_use]
     pub fn inverse_times(&self, x: &Mat) -> Mat {
         self.with_span_times(x, 1.0 / self.delta)
     }
 
     /// `Q Q^T x`.
+    #[must_use]
     pub fn inside(&self, x: &Mat) -> Mat {
         let mut inside = Mat::default();
         thin::product(&self.basis, &thin::cross_gram(&self.basis, x), &mut inside);
@@ -76,6 +81,7 @@ impl Side {
     }
 
     /// `||L x_j||^2` of every column: `||x_j||^2 - (1 - delta^2) ||Q^T x_j||^2`.
+    #[must_use]
     pub fn norms_squared(&self, x: &Mat) -> Vec<f64> {
         let along = thin::column_norms(&thin::cross_gram(&self.basis, x));
         let saved = self.saved();
@@ -83,6 +89,7 @@ impl Side {
     }
 
     /// `1 - delta^2`: what of the square of a direction in the span is not paid.
+    #[must_use]
     pub fn saved(&self) -> f64 {
         1.0 - self.delta * self.delta
     }

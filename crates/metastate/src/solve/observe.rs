@@ -19,6 +19,7 @@ pub enum Phase {
 
 /// Where the run stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// What it is doing.
     pub phase: Phase,
@@ -38,6 +39,7 @@ pub struct Progress {
 
 /// Something that changed the number of columns, or ended a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// Redundant columns were removed.
     Removed {

@@ -38,6 +38,7 @@ pub fn solve_point(problem: &Problem, settings: &Settings, before: Option<&Facto
 }
 
 /// The first point of the path, that is the largest lambda, with at least this rank; the last point if there is none.
+#[must_use]
 pub fn first_with_rank(ranks: &[usize], wanted: usize) -> Option<usize> {
     ranks.iter().position(|r| *r >= wanted).or(ranks.len().checked_sub(1))
 }
@@ -130,6 +131,7 @@ impl<'a> FoldPaths<'a> {
     }
 
     /// The solutions at the last point, one a fold.
+    #[must_use]
     pub fn factors(&self) -> &[Option<Factors>] {
         &self.factors
     }

@@ -14,6 +14,8 @@ use crate::linalg::{Mat, Operator, thin};
 /// Largest number of states for which a vanishing residual is recomputed entry by entry.
 const DENSE_RESIDUAL: usize = 6000;
 
+/// Below this share of `||Xi P||^2` a fidelity is all rounding and is summed entry by entry.
+const ALL_ROUNDING: f64 = 1e-10;
 /// Below this share of `||Xi P||^2` a published fidelity is summed entry by entry.
 const CANCELLED: f64 = 1e-4;
 
@@ -48,6 +50,7 @@ pub struct Frame {
 
 impl Frame {
     /// The paper's.
+    #[must_use]
     pub fn plain(rows: usize, cols: usize) -> Self {
         Frame { totals: vec![1.0; rows], measure: vec![1.0; cols], metric: None, plain: true }
     }
@@ -67,6 +70,7 @@ impl Frame {
     }
 
     /// Whether all totals and measures are one.
+    #[must_use]
     pub fn is_plain(&self) -> bool {
         self.plain
     }
@@ -77,6 +81,7 @@ impl Frame {
     }
 
     /// Stochastic factors in these coordinates: row i of U times its total, row j of V over its measure.
+    #[must_use]
     pub fn enter(&self, x: &Factors) -> Factors {
         let mut inside = x.clone();
         if !self.plain {
@@ -87,6 +92,7 @@ impl Frame {
     }
 
     /// The way back.
+    #[must_use]
     pub fn leave(&self, mut x: Factors) -> Factors {
         if !self.plain {
             thin::for_each_row_mut(&mut x.u, |i, row| row.iter_mut().for_each(|u| *u /= self.totals[i]));
@@ -131,6 +137,7 @@ pub struct Factors {
 
 impl Factors {
     /// Number of columns s.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.u.cols()
     }
@@ -149,6 +156,7 @@ impl Factors {
     }
 
     /// The mass of each meta-state, `sum_i share_i u_ij`.
+    #[must_use]
     pub fn mass(&self, shares: &[f64]) -> Vec<f64> {
         thin::fold_rows(&self.u, |sums, i, row| sums.iter_mut().zip(row).for_each(|(s, u)| *s += shares[i] * u))
     }
@@ -219,6 +227,7 @@ impl<'a> Problem<'a> {
     }
 
     /// `||L u_j||` of every column.
+    #[must_use]
     pub fn u_norms(&self, u: &Mat) -> Vec<f64> {
         match &self.frame.metric {
             None => thin::column_norms(u),
@@ -227,6 +236,7 @@ impl<'a> Problem<'a> {
     }
 
     /// `||R v_j||` of every column; `g` is `V^T V`.
+    #[must_use]
     pub fn v_norms(&self, v: &Mat, g: &Mat) -> Vec<f64> {
         match &self.frame.metric {
             None => diagonal_roots(g),
@@ -235,21 +245,25 @@ impl<'a> Problem<'a> {
     }
 
     /// The same data at another lambda.
+    #[must_use]
     pub fn at_lambda(&self, lambda: f64) -> Problem<'a> {
         Problem { lambda, ..self.clone() }
     }
 
     /// Number of rows m, the states that are left.
+    #[must_use]
     pub fn rows(&self) -> usize {
         self.xi.len()
     }
 
     /// Number of columns n, the states that are reached.
+    #[must_use]
     pub fn cols(&self) -> usize {
         self.p.cols()
     }
 
     /// The larger of the two: what a routine that may cost its square asks for.
+    #[must_use]
     pub fn larger_side(&self) -> usize {
         self.rows().max(self.cols())
     }
@@ -265,6 +279,7 @@ impl<'a> Problem<'a> {
     }
 
     /// F and its parts, from scratch.
+    #[must_use]
     pub fn objective(&self, x: &Factors) -> Objective {
         let mut q = Mat::default();
         self.times_v(&x.v, &mut q);
@@ -274,6 +289,7 @@ impl<'a> Problem<'a> {
     }
 
     /// F for a published result: where the fidelity is a small difference of large numbers, it is summed entry by entry.
+    #[must_use]
     pub fn published_objective(&self, x: &Factors) -> Objective {
         let mut found = self.objective(x);
         if found.fidelity < CANCELLED * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
@@ -286,7 +302,7 @@ impl<'a> Problem<'a> {
     /// F from `<Xi^2 Q, U> = <B, V>`, A and G; recomputed entry by entry when the difference would be all rounding.
     pub(crate) fn objective_from(&self, x: &Factors, cross: f64, a: &Mat, g: &Mat) -> Objective {
         let mut fidelity = self.fidelity_from(cross, a, g);
-        if fidelity < 1e-10 * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
+        if fidelity < ALL_ROUNDING * self.data_norm2 && self.larger_side() <= DENSE_RESIDUAL {
             fidelity = self.fidelity_by_rows(x);
         }
         let regularizer = regularizer(&self.u_norms(&x.u), &self.v_norms(&x.v, g));
@@ -316,12 +332,14 @@ impl<'a> Problem<'a> {
     }
 
     /// `<Xi^2 M, N>`.
+    #[must_use]
     pub fn weighted_inner(&self, m: &Mat, n: &Mat) -> f64 {
         thin::sum_over_rows(m.rows(), 2 * m.cols(), |i| self.xi2[i] * thin::dot(m.row(i), n.row(i)))
     }
 }
 
 /// `sum_j ||U_j|| ||V_j||` from the columns' norms.
+#[must_use]
 pub fn regularizer(u_norms: &[f64], v_norms: &[f64]) -> f64 {
     thin::dot(u_norms, v_norms)
 }

@@ -21,6 +21,9 @@ use crate::proof::point::beside;
 /// Singular values below this share of the largest are dropped.
 const NEGLIGIBLE: f64 = 1e-9;
 
+/// Eigenvalues of a Gram matrix below this share of the largest are taken for zero.
+const NUMERICAL_RANGE: f64 = 1e-20;
+
 /// A point of the relaxation: `X = A B^T`, `X 1 = 1`, and the multipliers mu of that constraint.
 #[derive(Debug, Clone, Default)]
 pub struct Relaxation {
@@ -38,6 +41,7 @@ pub struct Relaxation {
 
 impl Relaxation {
     /// Starts from the row space spanned by the columns of `b` (`n x k`).
+    #[must_use]
     pub fn from_row_space(problem: &Problem, b: Mat) -> Self {
         let mut x = Relaxation { b, ..Default::default() };
         x.update_a(problem);
@@ -45,6 +49,7 @@ impl Relaxation {
     }
 
     /// Number of columns.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.b.cols()
     }
@@ -259,6 +264,7 @@ pub fn solve(
 }
 
 /// A first row space: the constant vector and `P^T Xi^2` times random vectors.
+#[must_use]
 pub fn random_row_space(problem: &Problem, rank: usize, seed: u64) -> Mat {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let widest = rank.min(problem.rows()).min(problem.cols());
@@ -275,7 +281,7 @@ pub fn random_row_space(problem: &Problem, rank: usize, seed: u64) -> Mat {
 fn gram_root(g: &Mat) -> Option<(Mat, Mat)> {
     let (values, vectors) = small::symmetric_eigen(g)?;
     let largest = values.last().copied().unwrap_or(0.0);
-    let root = |v: f64| if v > 1e-20 * largest { v.sqrt() } else { 0.0 };
+    let root = |v: f64| if v > NUMERICAL_RANGE * largest { v.sqrt() } else { 0.0 };
     let k = values.len();
     let r = Mat::from_fn(k, k, |i, j| vectors[(i, j)] * root(values[j]));
     let inverse = Mat::from_fn(k, k, |i, j| if root(values[j]) > 0.0 { vectors[(i, j)] / root(values[j]) } else { 0.0 });

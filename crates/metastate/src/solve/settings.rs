@@ -154,6 +154,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The paper's own choices: PALM-BB from `start_rank` random columns, rule (5.5), one column at a time, exact stopping.
+    #[must_use]
     pub fn paper(start_rank: usize, epsilon: f64) -> Self {
         Settings {
             solver: Solver::PalmBb(BbFormula::default()),
@@ -218,6 +219,9 @@ fn in_range(name: &'static str, value: f64, fine: bool, allowed: &'static str) -
     if fine { Ok(()) } else { Err(Error::Setting { name, value: value.to_string(), allowed }) }
 }
 
+/// Sums of factors that come from outside may differ from one by this much.
+const SUM_ALLOWED: f64 = 1e-6;
+
 /// Sizes, finiteness, signs and sums of factors that come from outside.
 pub fn check_factors(x: &Factors, rows: usize, cols: usize) -> Result<()> {
     let sized = |what, expected, found| if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
@@ -235,7 +239,7 @@ pub fn check_factors(x: &Factors, rows: usize, cols: usize) -> Result<()> {
             return Err(Error::Negative { what, row: at / m.cols(), column: at % m.cols(), value: m.as_slice()[at] });
         }
     }
-    let far = |sum: f64| (sum - 1.0).abs() > 1e-6;
+    let far = |sum: f64| (sum - 1.0).abs() > SUM_ALLOWED;
     if let Some(row) = (0..rows).find(|&i| far(x.u.row(i).iter().sum())) {
         return Err(Error::Setting {
             name: "a row sum of U",

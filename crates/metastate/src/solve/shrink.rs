@@ -13,6 +13,7 @@ const VANISHED: f64 = 1e-9;
 
 /// Tries to remove as many columns as `||Xi Delta||_F <= epsilon` allows, `Delta = sum_j (N theta)_j U_j V_j^T`.
 /// Returns the shorter factors, or `None` if no column can go.
+#[must_use]
 pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64, removal: Removal) -> Option<Factors> {
     let s = x.rank();
     if s < 2 {
@@ -40,6 +41,7 @@ pub fn remove_redundant(problem: &Problem, x: &Factors, epsilon: f64, removal: R
 }
 
 /// The same as the settings ask for it, with F after it, where F (now `value`) does not rise by more than the share `rise`; the paper's absolute threshold does not ask what F does.
+#[must_use]
 pub fn without_redundant(problem: &Problem, x: &Factors, value: f64, settings: &Settings, rise: f64) -> Option<(Factors, f64)> {
     let epsilon = match settings.redundancy {
         Redundancy::Relative(share) => share * problem.data_norm2.sqrt(),
@@ -98,6 +100,9 @@ impl Preference {
     }
 }
 
+/// A vertex of the linear program may lie outside by this much.
+const OUTSIDE: f64 = 1e-7;
+
 /// A vertex of `{theta : N theta <= 1}` where N holds the first `null` eigenvectors; returns `1 - N theta >= 0`, with at least
 /// `null` zeros.
 fn vertex(vectors: &Mat, null: usize, atoms: &Mat, preference: Preference) -> Option<Vec<f64>> {
@@ -120,5 +125,5 @@ fn vertex(vectors: &Mat, null: usize, atoms: &Mat, preference: Preference) -> Op
     let rest: Vec<f64> =
         (0..s).map(|j| 1.0 - theta.iter().enumerate().map(|(k, t)| vectors[(j, k)] * solution.var_value(*t)).sum::<f64>()).collect();
     // The crate's answer is checked, not believed.
-    rest.iter().all(|r| r.is_finite() && *r >= -1e-7).then(|| rest.into_iter().map(|r| r.max(0.0)).collect())
+    rest.iter().all(|r| r.is_finite() && *r >= -OUTSIDE).then(|| rest.into_iter().map(|r| r.max(0.0)).collect())
 }

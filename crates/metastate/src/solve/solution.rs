@@ -35,11 +35,13 @@ impl Status {
     ];
 
     /// The status that a word stands for.
+    #[must_use]
     pub fn parse(word: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|s| s.as_str() == word)
     }
 
     /// The word in `summary.json`.
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Certified => "certified",
@@ -110,17 +112,20 @@ pub struct Solution {
 
 impl Solution {
     /// Number of meta-states.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.factors.rank()
     }
 
     /// The *certified gap*: no objective is smaller than F by more than this share of it. None where nothing was proven.
+    #[must_use]
     pub fn certified_gap(&self) -> Option<f64> {
         self.proof.as_ref().map(|p| p.gap(self.objective.value))
     }
 
     /// The *explained gap*: the same distance to the bound as a share of what the meta-states explain over one, `(F - lower bound) / (F_1 - F)`. On noisy data most of F is
     /// noise that no model explains, and a share of F flatters. None where nothing was proven, or where one meta-state is as good.
+    #[must_use]
     pub fn explained_gap(&self) -> Option<f64> {
         self.proof.as_ref().and_then(|p| p.explained_gap(self.objective.value, self.objective_of_one))
     }

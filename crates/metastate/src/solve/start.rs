@@ -12,6 +12,7 @@ use crate::linalg::{Mat, small, thin};
 use crate::proof::point::beside;
 
 /// Rows of U and columns of V uniform on their simplices.
+#[must_use]
 pub fn random(problem: &Problem, rank: usize, seed: u64) -> Factors {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut draw = |_: usize, _: usize| -> f64 { Exp1.sample(&mut rng) };
@@ -28,23 +29,33 @@ const SPARE_DIRECTIONS: usize = 8;
 /// Sweeps of the relaxation that make the basis: each is a step of subspace iteration with the constraint `X 1 = 1` kept.
 const BASIS_SWEEPS: usize = 12;
 
+/// A lambda that hardly shrinks, as a share of `||Xi P||^2`.
+const HARDLY_SHRINKS: f64 = 1e-9;
+/// Singular values of the vertices below this share of the largest are rounding, ...
+const VERTEX_ROUNDING: f64 = 1e-10;
+/// ... and so are rows of which no more is left after projections, by their squares.
+const LEFT_OVER: f64 = 1e-12;
+
 /// The leading directions of `Xi P`, rows summing to one, from which starts of any rank up to `rank` are cut by [`spectral`].
+#[must_use]
 pub fn spectral_basis(problem: &Problem, rank: usize, seed: u64) -> Relaxation {
     let wanted = (rank + SPARE_DIRECTIONS).min(problem.rows()).min(problem.cols());
-    // A lambda that hardly shrinks: this is a truncated singular value decomposition.
-    let flat = problem.at_lambda(1e-9 * problem.data_norm2);
+    // With a lambda that hardly shrinks this is a truncated singular value decomposition.
+    let flat = problem.at_lambda(HARDLY_SHRINKS * problem.data_norm2);
     let mut x = Relaxation::from_row_space(&flat, super::relaxation::random_row_space(&flat, wanted, seed));
     (0..BASIS_SWEEPS).for_each(|_| x.sweep(&flat));
     x
 }
 
 /// The spectral start in the paper's coordinates.
+#[must_use]
 pub fn spectral(x: &Relaxation, rank: usize) -> Option<Factors> {
     spectral_in(&Frame::plain(x.a.rows(), x.b.rows()), x, rank)
 }
 
 /// Rows of A lie in the plane `a . (B^T 1) = 1`, inside the convex hull of the meta-states. The outermost rows (successive
 /// projections) stand in for the meta-states; memberships are the coordinates with respect to them.
+#[must_use]
 pub fn spectral_in(frame: &Frame, x: &Relaxation, rank: usize) -> Option<Factors> {
     let k = rank.min(x.rank());
     // The leading k directions of X: columns of B are orthogonal and sorted by length.
@@ -59,7 +70,7 @@ pub fn spectral_in(frame: &Frame, x: &Relaxation, rank: usize) -> Option<Factors
     // u_i = vertices^-T a_i, through the pseudo-inverse.
     let (p, s, q) = small::thin_svd(&vertices)?;
     let inverse = {
-        let scaled = Mat::from_fn(q.rows(), s.len(), |i, l| if s[l] > 1e-10 * s[0] { q[(i, l)] / s[l] } else { 0.0 });
+        let scaled = Mat::from_fn(q.rows(), s.len(), |i, l| if s[l] > VERTEX_ROUNDING * s[0] { q[(i, l)] / s[l] } else { 0.0 });
         let mut m = Mat::default();
         thin::product(&scaled, &p.transposed(), &mut m);
         m
@@ -87,7 +98,7 @@ pub(crate) fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
             }
         }
         let reference = *first.get_or_insert(longest);
-        if longest.is_nan() || longest <= 1e-12 * reference {
+        if longest.is_nan() || longest <= LEFT_OVER * reference {
             break;
         }
         chosen.push(best);
@@ -101,6 +112,7 @@ pub(crate) fn successive_projections(a: &Mat, count: usize) -> Vec<usize> {
 }
 
 /// Adds random columns with little weight until there are `rank`.
+#[must_use]
 pub fn widen(problem: &Problem, x: Factors, rank: usize, seed: u64) -> Factors {
     let have = x.rank();
     let extra = random(problem, rank - have, seed);

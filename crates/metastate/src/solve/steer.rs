@@ -11,22 +11,28 @@ use crate::proof::value;
 /// Lanczos steps of one look.
 const STEPS: usize = 24;
 
+/// Singular values above 1 by more than this are above it in truth, and not by rounding.
+const ABOVE_ONE: f64 = 1e-9;
+
 /// A guess at a lower bound of the optimum: good enough to decide what to do next.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Steering(f64);
 
 impl Steering {
     /// A guess; zero is the one that is always right.
+    #[must_use]
     pub fn new(guess: f64) -> Self {
         Steering(guess)
     }
 
     /// The guess as a number, to compare with an objective.
+    #[must_use]
     pub fn guess(self) -> f64 {
         self.0
     }
 
     /// `(F - guess) / F`.
+    #[must_use]
     pub fn gap(self, objective: f64) -> f64 {
         (objective - self.0) / objective
     }
@@ -41,7 +47,7 @@ pub fn look(problem: &Problem, x: &Relaxation, seed: u64) -> Option<(Steering, M
     if let Some((left, right)) = problem.p.low_rank() {
         let (f, h) = w.factors(left, right);
         let leading = Leading::new(&w, &f, &h)?;
-        let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0 + 1e-9).collect();
+        let over: Vec<usize> = (0..leading.values.len()).filter(|&k| leading.values[k] > 1.0 + ABOVE_ONE).collect();
         let grow = w.behind_right(&leading.right.select_columns(&over));
         return Some((guess(&leading, 0.0), grow));
     }

@@ -12,11 +12,20 @@ const ROOM: f64 = 1e-2;
 const PAYS: f64 = 1e-8;
 /// Where a search finds nothing below, it is made again from so many other starts, at this share; where there are few states.
 const AGAIN: (u64, f64, usize) = (8, 0.5, 600);
+/// A stated value is looked at this far below it, too.
+const BELOW: f64 = 0.9;
+/// Rows that leave less than this of `||Xi P||^2` to explain are alike.
+const ALIKE: f64 = 1e-20;
+/// Starts of a search: so many singular vectors, and the best partner of every state up to so many, beyond of so many with the largest weights.
+const STARTS: (usize, usize, usize) = (8, 400, 24);
+/// Halvings in the search for the best answer with one meta-state: more digits than a number has.
+const HALVINGS: usize = 60;
 /// The smallest lambda_max that is told, as a share of `sum xi^2`: rows that differ less are alike.
 const SMALLEST: f64 = 1e-9;
 
 /// What was found about a stated lambda_max.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct LambdaMaxCheck {
     /// Best `u^T W v` found at the stated value, where one meta-state should be optimal: at most 1 but for the search.
     pub at_it: f64,
@@ -32,6 +41,7 @@ pub struct LambdaMaxCheck {
 
 impl LambdaMaxCheck {
     /// Whether the stated value stands.
+    #[must_use]
     pub fn stands(&self) -> bool {
         // Where rounding is larger than what pays, no search can tell.
         let untold = self.rounding > PAYS && self.below_it > 1.0 - self.rounding;
@@ -51,17 +61,17 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
     let ones = Mat::from_fn(m, 1, |_, _| 1.0);
     let one_law = Mat::from_vec(n, 1, mean.clone())?;
     let left_over = rows.residual2(xi, &ones, &one_law);
-    let degenerate = left_over <= 1e-20 * rows.norm2(xi);
+    let degenerate = left_over <= ALIKE * rows.norm2(xi);
     if degenerate || !(stated > 0.0 && stated.is_finite()) {
         return Ok(LambdaMaxCheck { at_it: f64::NAN, below_it: f64::NAN, degenerate, smallest: false, rounding: 0.0 });
     }
     let found = |lambda: f64| search(&rows, xi, &weights, total, &mean, lambda, seed);
-    let mut below_it = found(0.9 * stated);
+    let mut below_it = found(BELOW * stated);
     for k in 1..=AGAIN.0 {
         if below_it > 1.0 + PAYS || rows.side() > AGAIN.2 {
             break;
         }
-        let share = if k % 2 == 0 { 0.9 } else { AGAIN.1 };
+        let share = if k % 2 == 0 { BELOW } else { AGAIN.1 };
         below_it = below_it.max(search(&rows, xi, &weights, total, &mean, share * stated, seed.wrapping_add(k)));
     }
     let smallest = stated <= SMALLEST * total * (1.0 + ROOM);
@@ -92,9 +102,8 @@ fn search(rows: &Rows, xi: &[f64], weights: &[f64], total: f64, mean: &[f64], la
     let mu: Vec<f64> = (0..m).map(|i| weights[i] * (norm2 - pv[(i, 0)]) + lambda * (norm2 / m as f64).sqrt()).collect();
     let point = Point { rows, xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
     let singular = if rows.side() <= DENSE_STATES { decompose(&point.dense()) } else { None };
-    let singular = singular.map(|(_, _, right)| leading(&right, right.cols().min(8)));
-    // Every state's own best partner is a start too, where there are few.
-    let states = if m <= 400 { (0..m).collect() } else { heaviest(weights, 24) };
+    let singular = singular.map(|(_, _, right)| leading(&right, right.cols().min(STARTS.0)));
+    let states = if m <= STARTS.1 { (0..m).collect() } else { heaviest(weights, STARTS.2) };
     let images = point.transposed_times(&Mat::from_fn(m, states.len(), |i, k| if i == states[k] { 1.0 } else { 0.0 }));
     let starts = singular.map_or(images.clone(), |s| super::rows::beside(&[&s, &images]));
     polar(&point, Some(&starts), seed)
@@ -108,7 +117,7 @@ fn one_metastate(p: &[f64], rows: usize, c: f64, lambda: f64) -> Vec<f64> {
         p.iter().map(|x| (shrink * x - tau).max(0.0)).collect::<Vec<f64>>()
     };
     let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
+    for _ in 0..HALVINGS {
         let middle = 0.5 * (low + high);
         let length = at(middle).iter().map(|x| x * x).sum::<f64>().sqrt();
         if middle * (c + lambda * root / length) < c { low = middle } else { high = middle }

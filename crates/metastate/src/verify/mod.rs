@@ -27,6 +27,21 @@ use rows::{Rows, check_finite, column_norms, column_sums, cross, product, sum};
 /// A membership at or below this share of the largest one in its row counts as zero in the estimate of mu.
 const SUPPORT: f64 = 1e-9;
 
+/// The problem `min 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, and the factors that are claimed to solve it.
+#[derive(Debug, Clone, Copy)]
+pub struct Claimed<'a> {
+    /// P.
+    pub p: &'a dyn Operator,
+    /// The diagonal of Xi, a weight for each row of P.
+    pub xi: &'a [f64],
+    /// lambda.
+    pub lambda: f64,
+    /// Memberships (one row a row of P).
+    pub u: &'a Mat,
+    /// Destinations (one row a column of P).
+    pub v: &'a Mat,
+}
+
 /// A dual point handed out by the solver: `W = (mu 1^T - Xi^2 (a b^T - P)) / lambda - left diag(excess) right^T`. That its spectral norm
 /// is at most 1 is for the checker to prove.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +58,7 @@ pub struct Witness<'a> {
 
 /// How far U and V are from the constraints.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Feasibility {
     /// Largest `|sum_j u_ij - 1|`.
     pub row_sum_error: f64,
@@ -54,6 +70,7 @@ pub struct Feasibility {
 
 impl Feasibility {
     /// The largest of the three violations.
+    #[must_use]
     pub fn worst(&self) -> f64 {
         self.row_sum_error.max(self.column_sum_error).max(-self.most_negative)
     }
@@ -79,6 +96,7 @@ pub enum BoundProof {
 
 /// All figures of a solution, computed anew.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Recomputed {
     /// Number of columns of U and V.
     pub rank: usize,
@@ -128,36 +146,26 @@ pub struct Recomputed {
     pub rel_se: Option<f64>,
 }
 
-/// Recomputes all figures of the solution `(u, v)` of
-/// `min 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, where `xi` is the diagonal of Xi.
+/// Recomputes all figures of what is claimed, those against the truth where it is given.
 ///
 /// Up to 1200 rows and columns the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
 /// when there is no witness, the dual is climbed for 60 steps. Beyond 5000 states only the witness, if there is one, is
 /// tried as a dual point. `seed` feeds the random starts; the result does not depend on the number of threads.
-#[allow(clippy::too_many_arguments)] // a solution is these eight things
-pub fn recompute(
-    p: &dyn Operator,
-    xi: &[f64],
-    lambda: f64,
-    u: &Mat,
-    v: &Mat,
-    witness: Option<Witness<'_>>,
-    truth: Option<&dyn Operator>,
-    seed: u64,
-) -> Result<Recomputed> {
-    check_input(p, xi, lambda, u, v, witness, truth)?;
-    let p = Rows::new("the transition matrix", p)?;
+pub fn recompute(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>, seed: u64) -> Result<Recomputed> {
+    check_input(claimed, witness, truth)?;
+    let Claimed { xi, lambda, u, v, .. } = *claimed;
+    let p = Rows::new("the transition matrix", claimed.p)?;
 
     let fidelity = 0.5 * p.residual2(xi, u, v);
-    // An entry of X is wrong by this share of itself at most, so `||Xi (P - X)||` by so much of `||Xi P||`, and its square by twice the product and the square.
-    let share = (u.cols() + 64) as f64 * f64::EPSILON;
+    // An entry of X is wrong by its share at most, so `||Xi (P - X)||` by so much of `||Xi P||`, and its square by twice the product and the square.
+    let share = rounding_share(u.cols());
     let norm2 = p.norm2(xi);
     let fidelity_rounding = 2.0 * share * (2.0 * fidelity * norm2).sqrt() + share * share * norm2;
     let (u_norms, v_norms) = (column_norms(u), column_norms(v));
     let regularizer: f64 = u_norms.iter().zip(&v_norms).map(|(u, v)| u * v).sum();
     let objective = fidelity + lambda * regularizer;
 
-    let local = local_errors(&p, xi, lambda, u, v, &u_norms, &v_norms);
+    let local = local_errors(&p, claimed, &u_norms, &v_norms);
     let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu, clip: None };
 
     let singular = if p.side() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
@@ -210,15 +218,8 @@ fn relative_gap(ray: &Ray, polar: f64, objective: f64) -> f64 {
     (objective - ray.value(if polar > 0.0 { 1.0 / polar } else { 0.0 })) / objective
 }
 
-fn check_input(
-    p: &dyn Operator,
-    xi: &[f64],
-    lambda: f64,
-    u: &Mat,
-    v: &Mat,
-    witness: Option<Witness<'_>>,
-    truth: Option<&dyn Operator>,
-) -> Result<()> {
+fn check_input(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>) -> Result<()> {
+    let Claimed { p, xi, lambda, u, v } = *claimed;
     let (m, n) = (p.rows(), p.cols());
     if m == 0 || n == 0 {
         return Err(Error::Empty { what: "the transition matrix" });
@@ -277,6 +278,11 @@ fn feasibility(u: &Mat, v: &Mat) -> Feasibility {
     }
 }
 
+/// An entry of a product with so many columns is wrong by this share of itself at most.
+fn rounding_share(columns: usize) -> f64 {
+    (columns + 64) as f64 * f64::EPSILON
+}
+
 struct LocalErrors {
     mu: Vec<f64>,
     rel_le1: f64,
@@ -286,7 +292,8 @@ struct LocalErrors {
 
 /// The multipliers mu and the paper's relLE1 and relLE2 (its section 6.1). With `grad g = Xi^2 (U V^T - P)`:
 /// `grad g V = Xi^2 (U (V^T V) - P V)` and `grad g^T U = V (U^T Xi^2 U) - P^T Xi^2 U`.
-fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
+fn local_errors(p: &Rows, claimed: &Claimed<'_>, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
+    let Claimed { xi, lambda, u, v, .. } = *claimed;
     let (m, n, s) = (u.rows(), v.rows(), u.cols());
     let xi2: Vec<f64> = xi.iter().map(|x| x * x).collect();
     // A column of length zero has no direction; its terms are zero.
@@ -314,7 +321,7 @@ fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[
     let scale2 = sum(n, |i| (0..s).map(|j| (on_v[j] * v[(i, j)]).abs()).sum());
 
     // Each term is a difference of sums of products; rounding leaves a share of the sizes of both.
-    let share = (s as f64 + 64.0) * f64::EPSILON;
+    let share = rounding_share(s);
     let size1 = sum(m, |i| (0..s).map(|j| mu[i].abs() + xi2[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
     let level_size = column_sums(u, Some(&mu.iter().map(|m| m.abs()).collect::<Vec<_>>()));
     let size2 = sum(n, |i| (0..s).map(|j| level_size[j] + va[(i, j)].abs() + pu[(i, j)].abs()).sum());

@@ -8,9 +8,9 @@ use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::dual::{Ray, defect, eigen, gram, positive_definite};
+use super::dual::{LANCZOS_ROOM, Ray, defect, eigen, gram, lanczos_loss, positive_definite};
 use super::rows::{beside, by_rows, check_finite, column_norms, column_sums, cross, dot, product, sum};
-use super::{BoundProof, Feasibility, Recomputed, SUPPORT, Witness, feasibility};
+use super::{BoundProof, LocalErrors, Recomputed, SUPPORT, Witness, feasibility, rounding_share};
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, Mat};
 
@@ -23,8 +23,13 @@ const SHARP: f64 = 1e-9;
 const LANCZOS: (usize, f64) = (480, 1e-12);
 /// Power steps that look for the noise.
 const POWER: usize = 120;
+/// Where Lanczos finds no new direction longer than this, beside the largest eigenvalue, there is none.
+const NO_MORE: f64 = 1e-13;
 /// Steps for one meta-state, at most.
 const ONE: usize = 20_000;
+
+/// It has arrived where no destination moves by more than this.
+const ARRIVED: f64 = 1e-14;
 
 /// The stated problem, but for its data: what the result says that it is.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +48,7 @@ pub struct Terms<'a> {
 
 /// Beside the figures of the solution: what the terms rest on.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Whiteness {
     /// How far the two bases are from orthonormal.
     pub defect: f64,
@@ -116,6 +122,18 @@ impl<'a> White<'a> {
         Mat::from_fn(self.measure.len(), y.cols(), |j, k| columns[k][j])
     }
 
+    /// `||E F^T - Z||^2`.
+    fn residual2(&self, e: &Mat, f: &Mat) -> f64 {
+        let n = self.measure.len();
+        sum(self.totals.len(), |i| {
+            let mut row = vec![0.0; n];
+            self.row(i, &mut row);
+            (0..n).for_each(|j| row[j] -= dot(e.row(i), f.row(j)));
+            dot(&row, &row)
+        })
+    }
+
+    /// `||Z||^2`.
     fn norm2(&self) -> f64 {
         let n = self.measure.len();
         sum(self.totals.len(), |i| {
@@ -152,30 +170,61 @@ pub fn recompute_whitened(
     let (lambda, price) = (terms.lambda, terms.price);
     let e = by_rows(m, s, |i, out| (0..s).for_each(|k| out[k] = white.totals[i] * u[(i, k)]));
     let f = by_rows(n, s, |j, out| (0..s).for_each(|k| out[k] = v[(j, k)] / white.measure[j]));
-
-    let residual2 = |e: &Mat, f: &Mat| {
-        sum(m, |i| {
-            let mut row = vec![0.0; n];
-            white.row(i, &mut row);
-            (0..n).for_each(|j| row[j] -= dot(e.row(i), f.row(j)));
-            dot(&row, &row)
-        })
-    };
-    let norm2 = white.norm2();
-    let fidelity = 0.5 * residual2(&e, &f);
-    let share = (s + 64) as f64 * f64::EPSILON;
-    let fidelity_rounding = 2.0 * share * (2.0 * fidelity * norm2).sqrt() + share * share * norm2;
     let (e_norms, f_norms) = (priced_norms(terms.rows, price, &e), priced_norms(terms.columns, price, &f));
+
+    let norm2 = white.norm2();
+    let fidelity = 0.5 * white.residual2(&e, &f);
+    let share = rounding_share(s);
+    let fidelity_rounding = 2.0 * share * (2.0 * fidelity * norm2).sqrt() + share * share * norm2;
     let regularizer = dot(&e_norms, &f_norms);
     let objective = fidelity + lambda * regularizer;
 
-    // The gradient of the fidelity in E and F, and of the norms: `lambda ||R f_j|| / ||L e_j|| L^2 e_j`.
+    let zf = white.times(&f);
+    let local = local_errors(&white, terms, (&e, &e_norms), (&f, &f_norms), &zf);
+    let point = Dual { white: &white, terms, witness: &witness };
+    let bound = point.bound(norm2, seed);
+    let linear = sum(m, |i| dot(zf.row(i), e.row(i))) - norm2 - dot(&local.mu, &white.totals);
+    let of_one = one_metastate(&white, terms);
+    let whiteness = Whiteness { defect: defect(terms.rows).max(defect(terms.columns)), noise: noise(&white, terms, seed) };
+    let found = Recomputed {
+        rank: s,
+        feasibility: feasibility(u, v),
+        fidelity,
+        regularizer,
+        objective,
+        fidelity_rounding,
+        rel_le1: local.rel_le1,
+        rel_le2: local.rel_le2,
+        // No search is made for these: what a local search finds is no claim that another could deny.
+        ge: f64::NAN,
+        ge_of_columns: f64::NAN,
+        ge_rounding: 0.0,
+        rel_dg: f64::NAN,
+        ray: Ray::through(linear, fidelity, norm2),
+        rel_le_rounding: local.rounding,
+        lower_bound: bound.0,
+        certified_gap: ((objective - bound.0) / objective).max(0.0),
+        objective_of_one: 0.5 * white.residual2(&of_one.0, &of_one.1) + lambda * of_one.2,
+        bound_proof: bound.1,
+        bound_norm: bound.2,
+        bound_rounding: bound.3,
+        rel_re: None,
+        rel_se: None,
+    };
+    Ok((found, whiteness))
+}
+
+/// The multipliers mu and both local errors, from E and F with the lengths of their columns, and `Z F`. The gradient of the fidelity is `E (F^T F) - Z F` in E and `F (E^T E) - Z^T E` in F,
+/// that of the norms `lambda ||R f_j|| / ||L e_j|| L^2 e_j` and its like.
+fn local_errors(white: &White, terms: &Terms, (e, e_norms): (&Mat, &[f64]), (f, f_norms): (&Mat, &[f64]), zf: &Mat) -> LocalErrors {
+    let (m, n, s) = (e.rows(), f.rows(), e.cols());
+    let (lambda, price) = (terms.lambda, terms.price);
     let ratio = |a: f64, b: f64| if b > 0.0 { lambda * a / b } else { 0.0 };
     let on_e: Vec<f64> = (0..s).map(|k| ratio(f_norms[k], e_norms[k])).collect();
     let on_f: Vec<f64> = (0..s).map(|k| ratio(e_norms[k], f_norms[k])).collect();
-    let (zf, ze) = (white.times(&f), white.transposed_times(&e));
-    let (eg, fa) = (product(&e, &cross(&f, &f, None)), product(&f, &cross(&e, &e, None)));
-    let (le, rf) = (stretched(terms.rows, &e, price * price), stretched(terms.columns, &f, price * price));
+    let ze = white.transposed_times(e);
+    let (eg, fa) = (product(e, &cross(f, f, None)), product(f, &cross(e, e, None)));
+    let (le, rf) = (stretched(terms.rows, e, price * price), stretched(terms.columns, f, price * price));
     let mu: Vec<f64> = (0..m)
         .map(|i| {
             let floor = SUPPORT * e.row(i).iter().fold(0.0f64, |most, x| most.max(*x));
@@ -183,7 +232,7 @@ pub fn recompute_whitened(
             on.iter().map(|&k| on_e[k] * le[(i, k)] + eg[(i, k)] - zf[(i, k)]).sum::<f64>() / on.len().max(1) as f64
         })
         .collect();
-    let level = column_sums(&e, Some(&mu));
+    let level = column_sums(e, Some(&mu));
     // What x should be were it free, against what it is: zero where the conditions hold.
     let off = |x: f64, ridge: f64, pull: f64| ((ridge * x + pull).max(0.0) - ridge * x).abs();
     let error1 = sum(m, |i| (0..s).map(|k| off(e[(i, k)], on_e[k], mu[i] - (eg[(i, k)] - zf[(i, k)]) - on_e[k] * le[(i, k)])).sum());
@@ -194,39 +243,9 @@ pub fn recompute_whitened(
     let scale2 = sum(n, |j| (0..s).map(|k| on_f[k] * f[(j, k)]).sum());
     let size1 = sum(m, |i| (0..s).map(|k| mu[i].abs() + eg[(i, k)].abs() + zf[(i, k)].abs()).sum());
     let size2 = sum(n, |j| (0..s).map(|k| (white.measure[j] * level[k]).abs() + fa[(j, k)].abs() + ze[(j, k)].abs()).sum());
-    let rel_le_rounding = (share * size1 / scale1, (share + m as f64 * f64::EPSILON) * (size2 + n as f64 * share * size1) / scale2);
-
-    let point = Dual { white: &white, terms, witness: &witness };
-    let bound = point.bound(norm2, seed);
-    let linear = sum(m, |i| dot(zf.row(i), e.row(i))) - norm2 - dot(&mu, &white.totals);
-    let of_one = one_metastate(&white, terms);
-    let whiteness = Whiteness { defect: defect(terms.rows).max(defect(terms.columns)), noise: noise(&white, terms, seed) };
-    let found = Recomputed {
-        rank: s,
-        feasibility: Feasibility { ..feasibility(u, v) },
-        fidelity,
-        regularizer,
-        objective,
-        fidelity_rounding,
-        rel_le1: error1 / scale1,
-        rel_le2: error2 / scale2,
-        // No search is made for these: what a local search finds is no claim that another could deny.
-        ge: f64::NAN,
-        ge_of_columns: f64::NAN,
-        ge_rounding: 0.0,
-        rel_dg: f64::NAN,
-        ray: Ray::through(linear, fidelity, norm2),
-        rel_le_rounding,
-        lower_bound: bound.0,
-        certified_gap: ((objective - bound.0) / objective).max(0.0),
-        objective_of_one: 0.5 * residual2(&of_one.0, &of_one.1) + lambda * of_one.2,
-        bound_proof: bound.1,
-        bound_norm: bound.2,
-        bound_rounding: bound.3,
-        rel_re: None,
-        rel_se: None,
-    };
-    Ok((found, whiteness))
+    let share = rounding_share(s);
+    let rounding = (share * size1 / scale1, (share + m as f64 * f64::EPSILON) * (size2 + n as f64 * share * size1) / scale2);
+    LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
 }
 
 fn check(counts: &Csr, terms: &Terms, u: &Mat, v: &Mat, w: &Witness) -> Result<()> {
@@ -378,14 +397,14 @@ impl Dual<'_> {
             let (out, clip) = (stretched(self.terms.columns, &out, inverse), product(&right, &cross(&left, y, None)));
             by_rows(n, y.cols(), |j, o| (0..o.len()).for_each(|k| o[k] = out[(j, k)] - clip[(j, k)]))
         };
-        let steps = LANCZOS.0.min(200_000_000 / n).max(2);
-        let loss = ((1.648 * (n as f64).sqrt() / LANCZOS.1).ln() / (2.0 * steps as f64 - 1.0)).powi(2);
+        let steps = LANCZOS.0.min(LANCZOS_ROOM / n).max(2);
+        let loss = lanczos_loss(n, steps, LANCZOS.1);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(0x7768_6974));
         let mut vector = Mat::from_fn(n, 1, |_, _| StandardNormal.sample(&mut rng));
         let (mut basis, mut diagonal, mut beside_it) = (Vec::<Vec<f64>>::new(), Vec::new(), Vec::new());
         for _ in 0..steps {
             let length = column_norms(&vector)[0];
-            if length <= 1e-13 * diagonal.first().copied().unwrap_or(0.0f64).max(f64::MIN_POSITIVE) {
+            if length <= NO_MORE * diagonal.first().copied().unwrap_or(0.0f64).max(f64::MIN_POSITIVE) {
                 break;
             }
             if !basis.is_empty() {
@@ -475,7 +494,7 @@ fn one_metastate(white: &White, terms: &Terms) -> (Mat, Mat, f64) {
         let next = Mat::from_fn(n, 1, |j, _| (free[j] - tau * white.measure[j]).max(0.0));
         let moved = (0..n).map(|j| (next[(j, 0)] - f[(j, 0)]).abs()).fold(0.0, f64::max);
         f = next;
-        if moved <= 1e-14 {
+        if moved <= ARRIVED {
             break;
         }
     }

@@ -4,7 +4,7 @@
 
 use metastate::simulate::planted;
 use metastate::solve::{Factors, Problem, Settings, Silent, Solution, solve};
-use metastate::verify::{Recomputed, Reported, compare, recompute};
+use metastate::verify::{Claimed, Recomputed, Reported, compare, recompute};
 use metastate::{Chain, Counts, Estimate, Given, Mat, Operator, StateIndex, WeightsBy};
 
 /// A stream of numbers in (0, 1).
@@ -147,7 +147,7 @@ pub fn claims(solution: &Solution) -> Reported {
 pub fn verified(problem: &Problem, solution: &Solution) -> Recomputed {
     let witness = solution.witness.for_checking();
     let Factors { u, v } = &solution.factors;
-    let found = recompute(problem.p, problem.xi, problem.lambda, u, v, Some(witness), None, 0).unwrap();
+    let found = recompute(&Claimed { p: problem.p, xi: problem.xi, lambda: problem.lambda, u, v }, Some(witness), None, 0).unwrap();
     for check in compare(&claims(solution), &found) {
         let heuristic = matches!(check.name, "ge" | "rel_dg");
         assert!(check.agrees || heuristic, "{check:?}\n{:?}\n{found:?}", solution.errors);

@@ -1,7 +1,7 @@
 //! The one place that knows how a solution publishes what it claims.
 
 use metastate::solve::{Problem, Solution};
-use metastate::verify::{Recomputed, Reported, recompute};
+use metastate::verify::{Claimed, Recomputed, Reported, recompute};
 use metastate::{Error, Mat};
 
 /// The proven lower bound; `None` where nothing was proven.
@@ -36,5 +36,5 @@ pub fn claims(solution: &Solution) -> Reported {
 
 /// All figures of the factors `(u, v)`, computed anew by the checker, with the solution's witness.
 pub fn checked(problem: &Problem, u: &Mat, v: &Mat, solution: &Solution) -> Result<Recomputed, Error> {
-    recompute(problem.p, problem.xi, problem.lambda, u, v, Some(solution.witness.for_checking()), None, 0)
+    recompute(&Claimed { p: problem.p, xi: problem.xi, lambda: problem.lambda, u, v }, Some(solution.witness.for_checking()), None, 0)
 }

@@ -6,6 +6,7 @@ use crate::linalg::Csr;
 
 /// Counts over the states of a result.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Aligned {
     /// Rows and columns in the order of the result.
     pub counts: Csr,

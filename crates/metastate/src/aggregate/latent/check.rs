@@ -9,6 +9,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// One pair of parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct CheckEntry {
     /// From this part,
     pub from: usize,
@@ -28,6 +29,7 @@ pub struct CheckEntry {
 
 impl CheckEntry {
     /// Whether the prediction lies in the interval.
+    #[must_use]
     pub fn agrees(&self) -> bool {
         (self.low..=self.high).contains(&self.predicted)
     }
@@ -82,6 +84,7 @@ fn lump(counts: &Csr, part: &[usize], parts: usize) -> Mat {
 }
 
 /// Wilson's 95 % interval for a share seen in n independent trials.
+#[must_use]
 pub fn wilson(share: f64, n: f64) -> (f64, f64) {
     let z2 = Z * Z / n;
     let centre = (share + 0.5 * z2) / (1.0 + z2);

@@ -6,6 +6,7 @@ use crate::linalg::Mat;
 
 /// Meta-states that the chain never leaves once it is among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClosedClass {
     /// Meta-states, from 0, ascending.
     pub members: Vec<usize>,
@@ -15,6 +16,7 @@ pub struct ClosedClass {
 
 /// Closed classes and what lies between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Structure {
     /// By their first member. There is at least one.
     pub closed: Vec<ClosedClass>,
@@ -24,6 +26,7 @@ pub struct Structure {
 
 impl Structure {
     /// Of any stochastic matrix.
+    #[must_use]
     pub fn of(k: &Mat) -> Self {
         let s = k.rows();
         let (class, number) = strong_classes(s, |i, cursor| (cursor..s).find(|&j| k[(i, j)] > 0.0).map(|j| (j + 1, j)));
@@ -42,11 +45,13 @@ impl Structure {
     }
 
     /// Eigenvalues of modulus one: as many as the periods add up to.
+    #[must_use]
     pub fn on_unit_circle(&self) -> usize {
         self.closed.iter().map(|c| c.period).sum()
     }
 
     /// What a user must know before trusting a single stationary law; `None` for an ordinary chain.
+    #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let names = |list: &[usize]| list.iter().map(|j| (j + 1).to_string()).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
@@ -96,6 +101,7 @@ fn gcd(a: usize, b: usize) -> usize {
 
 impl LatentChain<'_> {
     /// Closed classes, transient meta-states, periods.
+    #[must_use]
     pub fn structure(&self) -> Structure {
         Structure::of(&self.k)
     }

@@ -11,6 +11,7 @@ use crate::linalg::{Mat, thin};
 
 /// The committor between two meta-states.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Committor {
     /// Probability that the latent chain meets B before A, from each meta-state: 0 at A, 1 at B.
     pub forward: Vec<f64>,
@@ -73,6 +74,7 @@ pub(crate) fn first_met(k: &Mat, from: &[usize], to: &[usize]) -> Vec<f64> {
 
 impl Lumped {
     /// w of the forward committor between two parts: `q_i = u_i^T w` for states outside both.
+    #[must_use]
     pub fn committor_to(&self, from: usize, to: usize) -> Vec<f64> {
         let arrivals = self.arrivals();
         let exit: Vec<f64> = arrivals.row(from).iter().zip(arrivals.row(to)).map(|(a, b)| a + b).collect();

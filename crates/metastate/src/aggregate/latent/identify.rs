@@ -22,12 +22,15 @@ use crate::linalg::{Mat, thin};
 const PURE: f64 = 0.99;
 /// Below this, in units of a row's largest entry, an inequality counts as kept.
 const SLACK: f64 = 1e-11;
+/// Profiles nearer to each other than this are the same.
+const SAME: f64 = 1e-9;
 // Inequalities added after each solve, and solves allowed for one program.
 const ADDED: usize = 8;
 const ROUNDS: usize = 200;
 
 /// What is known about the identity of one meta-state.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Identity {
     /// Largest membership of any state.
     pub purest: f64,
@@ -139,7 +142,7 @@ impl<'a> Room<'a> {
                 distance = distance.max(self.distance(&r, factor));
             }
         }
-        [low, high, if distance < 1e-9 { 0.0 } else { distance }]
+        [low, high, if distance < SAME { 0.0 } else { distance }]
     }
 
     /// `1/2 || V b / (1^T b) - V_j ||_1`.

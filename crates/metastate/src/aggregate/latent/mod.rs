@@ -108,26 +108,31 @@ impl<'a> LatentChain<'a> {
     }
 
     /// K = V^T U, or the chain that was given; every row sums to one.
+    #[must_use]
     pub fn k(&self) -> &Mat {
         &self.k
     }
 
     /// Memberships.
+    #[must_use]
     pub fn u(&self) -> &Mat {
         self.u
     }
 
     /// Destinations.
+    #[must_use]
     pub fn v(&self) -> &Mat {
         self.v
     }
 
     /// Number of meta-states, `s`.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.k.rows()
     }
 
     /// Number of states, `d`.
+    #[must_use]
     pub fn states(&self) -> usize {
         self.u.rows()
     }

@@ -15,6 +15,7 @@ use crate::linalg::{Mat, thin};
 impl LatentChain<'_> {
     /// Mean steps of the latent chain from j (row) to k (column), at least one: the diagonal holds the mean return times.
     /// Infinite where k may never be reached.
+    #[must_use]
     pub fn mean_first_passage(&self) -> Mat {
         let s = self.rank();
         let mut times = Mat::zeros(s, s);
@@ -81,16 +82,19 @@ impl Lumped {
     }
 
     /// Number of parts.
+    #[must_use]
     pub fn parts(&self) -> usize {
         self.k.len()
     }
 
     /// States in each part.
+    #[must_use]
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
     /// `V_p^T 1` of each part, `parts x s`.
+    #[must_use]
     pub fn arrivals(&self) -> &Mat {
         &self.arrivals
     }
@@ -107,6 +111,7 @@ impl Lumped {
 
     /// w: after a meta-state is picked and the next state drawn from it, the mean steps that are still to come until the chain is in
     /// the part. See [`steps_from`].
+    #[must_use]
     pub fn steps_to(&self, target: usize) -> Vec<f64> {
         let s = self.arrivals.cols();
         let elsewhere = |j: usize| (0..self.parts()).filter(|&p| p != target).map(|p| self.arrivals[(p, j)]).sum::<f64>();
@@ -156,6 +161,7 @@ impl Lumped {
 
 /// `1 + u^T w`: mean steps, at least one, from a state with these memberships. For a state of the set itself this is the time
 /// of its return.
+#[must_use]
 pub fn steps_from(u: &[f64], w: &[f64]) -> f64 {
     1.0 + u.iter().zip(w).filter(|(u, _)| **u > 0.0).map(|(u, w)| u * w).sum::<f64>()
 }

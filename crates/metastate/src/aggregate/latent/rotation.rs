@@ -19,6 +19,17 @@ const ROUNDS: usize = 60;
 /// A turn smaller than this changes nothing that a reader could see.
 const VISIBLE: f64 = 1e-6;
 
+/// Columns whose Gram matrix has eigenvalues as far apart as this depend on each other.
+const DEPENDENT: f64 = 1e-13;
+/// Entries of a direction below this are rounding of the program.
+const NO_DIRECTION: f64 = 1e-7;
+/// An inequality broken by less than this counts as kept.
+const SLACK: f64 = 1e-9;
+/// The first step along a direction, and one so small that there is nowhere to go.
+const STEPS: (f64, f64) = (0.25, 1e-12);
+/// Halvings between the last step that is allowed and the first that is not.
+const HALVINGS: usize = 30;
+
 /// What was found out about joint moves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rotation {
@@ -31,6 +42,7 @@ pub enum Rotation {
 }
 
 /// Looks for another factorisation of the same X, all meta-states free.
+#[must_use]
 pub fn largest_rotation(chain: &LatentChain) -> Rotation {
     let s = chain.rank();
     if s == 1 {
@@ -38,7 +50,7 @@ pub fn largest_rotation(chain: &LatentChain) -> Rotation {
     }
     let spread = |m: &Mat| small::symmetric_eigen(&thin::gram(m)).map_or(0.0, |(values, _)| values[0] / values[s - 1]);
     // Dependent columns allow more than rotations.
-    if s > MOST || spread(chain.u) < 1e-13 || spread(chain.v) < 1e-13 {
+    if s > MOST || spread(chain.u) < DEPENDENT || spread(chain.v) < DEPENDENT {
         return Rotation::Undecided;
     }
     let cone = Cone::of(chain);
@@ -46,7 +58,7 @@ pub fn largest_rotation(chain: &LatentChain) -> Rotation {
     let mut some = false;
     for direction in [OptimizationDirection::Maximize, OptimizationDirection::Minimize] {
         let Some(d) = cone.farthest(direction) else { return Rotation::Undecided };
-        if d.as_slice().iter().any(|x| x.abs() > 1e-7) {
+        if d.as_slice().iter().any(|x| x.abs() > NO_DIRECTION) {
             some = true;
             turned = turned.max(followed(chain, &d));
         }
@@ -138,7 +150,7 @@ impl<'a> Cone<'a> {
                 let zero = ZERO * largest(row);
                 for j in (0..row.len()).filter(|&j| row[j] <= zero) {
                     let value = self.value((in_u, i, j), d);
-                    if value < -1e-9 {
+                    if value < -SLACK {
                         out.push((value, (in_u, i, j)));
                     }
                 }
@@ -176,17 +188,17 @@ fn followed(chain: &LatentChain, d: &Mat) -> f64 {
         fine(&u) && fine(&v)
     };
     // The set of allowed t need not be an interval; the first piece is what is asked for.
-    let (mut low, mut high) = (0.0, 0.25);
-    while low == 0.0 && high > 1e-12 {
+    let (mut low, mut high) = (0.0, STEPS.0);
+    while low == 0.0 && high > STEPS.1 {
         if allowed(high) {
             low = high;
         } else {
             high /= 4.0;
         }
     }
-    if low > 0.0 && low < 0.25 {
+    if low > 0.0 && low < STEPS.0 {
         high = 4.0 * low;
-        for _ in 0..30 {
+        for _ in 0..HALVINGS {
             let middle = 0.5 * (low + high);
             if allowed(middle) { low = middle } else { high = middle }
         }

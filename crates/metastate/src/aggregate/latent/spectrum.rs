@@ -7,6 +7,7 @@ use crate::stats::{central, reflected};
 
 /// One eigenvalue.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Mode {
     /// Real part.
     pub re: f64,
@@ -20,6 +21,7 @@ pub struct Mode {
 
 impl Mode {
     /// `|lambda|`.
+    #[must_use]
     pub fn modulus(&self) -> f64 {
         self.re.hypot(self.im)
     }
@@ -32,11 +34,14 @@ impl Mode {
     }
 }
 
+/// Moduli that agree to a part in so many are the same.
+const SAME_MODULUS: f64 = 1e12;
+
 /// The eigenvalues of a small matrix, largest modulus first; the first `on_unit_circle` are known to have modulus one.
 pub(crate) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
     let mut values = small::eigenvalues(k).unwrap_or_default();
     // The eigenvalue 1 before others of modulus one, of a pair the positive imaginary part first.
-    let key = |&(re, im): &(f64, f64)| (re.hypot(im) * 1e12).round();
+    let key = |&(re, im): &(f64, f64)| (re.hypot(im) * SAME_MODULUS).round();
     values.sort_by(|a, b| key(b).total_cmp(&key(a)).then(b.0.total_cmp(&a.0)).then(b.1.total_cmp(&a.1)));
     values.into_iter().enumerate().map(|(n, value)| Mode::new(value, n < on_unit_circle)).collect()
 }
@@ -44,6 +49,7 @@ pub(crate) fn modes(k: &Mat, on_unit_circle: usize) -> Vec<Mode> {
 /// The intervals of the timescales at this confidence: one pair for each eigenvalue after the first, by its place in the order. The prior multiplies eigenvalues by something
 /// less than one, so the errors of the draws are taken as factors: the published modulus, divided by the tails of `|lambda'| / |lambda|`, clipped to [0, 1] and turned into times (1 is
 /// for ever), and what most draws say inside.
+#[must_use]
 pub fn timescale_intervals(latent: &LatentDraws, confidence: f64) -> Vec<(f64, f64)> {
     let moduli = |k: &Mat| -> Vec<f64> {
         let modulus = |m: &Mode| if m.timescale.is_infinite() { 1.0 } else { m.modulus() };
@@ -74,6 +80,7 @@ fn timescale(modulus: f64) -> f64 {
 
 impl LatentChain<'_> {
     /// All `s` eigenvalues, largest modulus first; the first is 1.
+    #[must_use]
     pub fn spectrum(&self) -> Vec<Mode> {
         modes(&self.k, Structure::of(&self.k).on_unit_circle())
     }

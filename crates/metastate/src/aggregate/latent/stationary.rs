@@ -7,6 +7,7 @@ use crate::linalg::Mat;
 
 /// One law for each closed class, and the one that a given start leads to.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StationaryLaws {
     /// Closed classes, in the order of `laws`.
     pub structure: Structure,
@@ -37,6 +38,7 @@ impl LatentChain<'_> {
     }
 
     /// `V a`, the law over states that belongs to a law over meta-states.
+    #[must_use]
     pub fn over_states(&self, law: &[f64]) -> Vec<f64> {
         self.destinations_of(law)
     }

@@ -16,6 +16,11 @@ const CENTRES_PER_VERTEX: usize = 10;
 /// Starts of the clustering that finds them.
 const STARTS: usize = 10;
 
+/// Passes of each start, at most.
+const PASSES: usize = 100;
+/// Entries of the first singular vector up to this are states that nobody reaches.
+const NOT_REACHED: f64 = 1e-12;
+
 /// `N diag(arrivals)^-1/2` with N the counts.
 struct Scaled<'a> {
     p: &'a dyn Operator,
@@ -56,7 +61,7 @@ pub fn factors(training: &Training, settings: &RivalSettings) -> Result<Factors>
     let r = h.cols();
     // The first vector has one sign (Perron); states that nobody reaches have no ratio.
     let sign = if (0..n).map(|j| h[(j, 0)]).sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
-    let reached: Vec<usize> = (0..n).filter(|&j| sign * h[(j, 0)] > 1e-12).collect();
+    let reached: Vec<usize> = (0..n).filter(|&j| sign * h[(j, 0)] > NOT_REACHED).collect();
     let ratios = Mat::from_fn(reached.len(), r, |k, c| if c == 0 { 1.0 } else { h[(reached[k], c)] / h[(reached[k], 0)] });
     let vertices = hunt(&ratios, &reached.iter().map(|&j| arrivals[j]).collect::<Vec<_>>(), settings)?;
     // Weights of each ratio with respect to the vertices (the column of ones makes them sum to one), cut at zero.
@@ -93,7 +98,7 @@ pub fn factors(training: &Training, settings: &RivalSettings) -> Result<Factors>
 fn hunt(ratios: &Mat, weights: &[f64], settings: &RivalSettings) -> Result<Mat> {
     let (n, r) = (ratios.rows(), ratios.cols());
     let clusters = (CENTRES_PER_VERTEX * r).min(n);
-    let found = kmeans(ratios, weights, &KMeans { clusters, replicates: STARTS, passes: 100, seed: settings.seed })?.partition;
+    let found = kmeans(ratios, weights, &KMeans { clusters, replicates: STARTS, passes: PASSES, seed: settings.seed })?.partition;
     let mut centres = Mat::zeros(clusters, r);
     for i in 0..n {
         let c = found.labels[i] as usize;

@@ -50,6 +50,7 @@ impl Rival {
     ];
 
     /// A short name for tables and options.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Rival::SvdPartition => "svd-partition",
@@ -109,6 +110,7 @@ pub enum Hard {
 
 impl Fitted {
     /// U and V, where there are memberships.
+    #[must_use]
     pub fn factors(&self) -> Option<&Factors> {
         match &self.model {
             FittedModel::Factors(x) => Some(x),

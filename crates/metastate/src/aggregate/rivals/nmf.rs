@@ -11,6 +11,9 @@ const TOLERANCE: f64 = 1e-6;
 /// Sweeps at most.
 const SWEEPS: usize = 1000;
 
+/// Share of the mean in every row and column of the start: what is zero there would stay zero.
+const OF_THE_MEAN: f64 = 0.01;
+
 /// From each singular pair the nonnegative part with the larger product of norms; what is zero is lifted to a little.
 fn nndsvd(training: &Training, settings: &RivalSettings) -> Factors {
     let svd = spectral::svd(training, settings.rank, settings.seed);
@@ -30,13 +33,15 @@ fn nndsvd(training: &Training, settings: &RivalSettings) -> Factors {
     let sums = thin::column_sums(&v);
     let marginal = training.observed().marginal();
     thin::for_each_row_mut(&mut v, |i, row| {
-        row.iter_mut().zip(&sums).for_each(|(x, s)| *x = 0.99 * if *s > 0.0 { *x / s } else { marginal[i] } + 0.01 * marginal[i]);
+        row.iter_mut()
+            .zip(&sums)
+            .for_each(|(x, s)| *x = (1.0 - OF_THE_MEAN) * if *s > 0.0 { *x / s } else { marginal[i] } + OF_THE_MEAN * marginal[i]);
     });
     thin::for_each_row_mut(&mut u, |_, row| row.iter_mut().zip(&sums).for_each(|(x, s)| *x *= s));
     let mut x = Factors { u, v };
     x.normalise_rows();
-    let share = 0.01 / settings.rank as f64;
-    thin::for_each_row_mut(&mut x.u, |_, row| row.iter_mut().for_each(|x| *x = 0.99 * *x + share));
+    let share = OF_THE_MEAN / settings.rank as f64;
+    thin::for_each_row_mut(&mut x.u, |_, row| row.iter_mut().for_each(|x| *x = (1.0 - OF_THE_MEAN) * *x + share));
     x
 }
 

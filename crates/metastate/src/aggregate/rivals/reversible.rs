@@ -60,6 +60,9 @@ pub fn memberships(training: &Training, settings: &RivalSettings) -> Result<Fact
     Ok(x)
 }
 
+/// Where no row is farther than this from those that were chosen, as a share of the longest (both squared), there is no further vertex.
+const NO_FURTHER: f64 = 1e-24;
+
 /// The rows that span the largest simplex, one after another: the longest, then the farthest from it, then the farthest from their
 /// line, and so on.
 fn inner_simplex(psi: &Mat) -> Vec<usize> {
@@ -75,7 +78,7 @@ fn inner_simplex(psi: &Mat) -> Vec<usize> {
     thin::for_each_row_mut(&mut rest, |_, row| row.iter_mut().zip(&origin).for_each(|(x, o)| *x -= o));
     while chosen.len() < psi.cols() {
         let (next, length) = longest(&rest);
-        if length <= 1e-24 * size {
+        if length <= NO_FURTHER * size {
             break;
         }
         chosen.push(next);

@@ -20,31 +20,37 @@ impl Training {
     }
 
     /// Number of rows, the states that are left.
+    #[must_use]
     pub fn rows(&self) -> usize {
         self.chain.states()
     }
 
     /// Number of columns, the states that are reached.
+    #[must_use]
     pub fn cols(&self) -> usize {
         self.observed.cols()
     }
 
     /// The counts.
+    #[must_use]
     pub fn observed(&self) -> &Observed {
         &self.observed
     }
 
     /// P.
+    #[must_use]
     pub fn p(&self) -> &dyn Operator {
         self.chain.p()
     }
 
     /// The diagonal of Xi.
+    #[must_use]
     pub fn weights(&self) -> &[f64] {
         self.chain.weights()
     }
 
     /// Transitions out of each state.
+    #[must_use]
     pub fn departures(&self) -> &[f64] {
         self.chain.departures()
     }

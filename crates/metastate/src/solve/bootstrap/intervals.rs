@@ -24,6 +24,8 @@ const TO_FIXED: usize = 30;
 /// Guesses on the way to an end, and how close to the threshold one may end.
 const GUESSES: usize = 6;
 const CLOSE: f64 = 0.02;
+/// A guess goes at least this share of the way between the two nearest ones, and leaves as much.
+const SHORTEST_WAY: f64 = 0.05;
 /// A step that changes no membership by more than this is the last.
 const STILL: f64 = 1e-7;
 /// A probability below this counts as none.
@@ -114,7 +116,7 @@ impl Row<'_> {
             return border;
         }
         for _ in 0..GUESSES {
-            let share = ((allowed - inside.1) / (outside.1 - inside.1)).clamp(0.05, 0.95);
+            let share = ((allowed - inside.1) / (outside.1 - inside.1)).clamp(SHORTEST_WAY, 1.0 - SHORTEST_WAY);
             let t = inside.0 + share * (outside.0 - inside.0);
             let found = (t, behind(t));
             if found.1 <= allowed {

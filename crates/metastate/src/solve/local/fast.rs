@@ -24,6 +24,12 @@ const ROUNDS: usize = 2;
 const INNER_STEPS: usize = 12;
 /// Passes over the columns of V a sweep.
 const COLUMN_PASSES: usize = 2;
+/// Inner steps end when no membership moves by more than this: rounding.
+const STILL: f64 = 1e-13;
+/// In the acceleration, directions below this share of the largest eigenvalue are lost in rounding, ...
+const LOST: f64 = 1e-9;
+/// ... and weights as large as this combine nothing but rounding.
+const LARGEST_WEIGHT: f64 = 1e6;
 /// Bytes that the acceleration may hold.
 const HISTORY_BYTES: usize = 1 << 28;
 
@@ -42,6 +48,7 @@ pub struct Fast {
 
 impl Fast {
     /// `memory` points are combined by the acceleration; 0 switches it off.
+    #[must_use]
     pub fn new(memory: usize) -> Self {
         Fast {
             memory,
@@ -307,7 +314,7 @@ impl RowLanes {
                     self.x[j][k] = next;
                 }
             }
-            if largest_move < 1e-13 {
+            if largest_move < STILL {
                 break;
             }
         }
@@ -404,7 +411,7 @@ fn minimal_combination(n: usize, s: impl Fn(usize, usize) -> f64) -> Option<Vec<
     let largest = *values.last()?;
     let mut gamma = vec![0.0; m];
     for k in 0..m {
-        if values[k] > 1e-9 * largest {
+        if values[k] > LOST * largest {
             let along: f64 = (0..m).map(|i| vectors[(i, k)] * right[i]).sum::<f64>() / values[k];
             for i in 0..m {
                 gamma[i] += along * vectors[(i, k)] / norms[i];
@@ -418,7 +425,7 @@ fn minimal_combination(n: usize, s: impl Fn(usize, usize) -> f64) -> Option<Vec<
         weights[i + 1] -= gamma[i];
         weights[i] += gamma[i];
     }
-    weights.iter().all(|w| w.is_finite() && w.abs() < 1e6).then_some(weights)
+    weights.iter().all(|w| w.is_finite() && w.abs() < LARGEST_WEIGHT).then_some(weights)
 }
 
 /// `out = a - out`.

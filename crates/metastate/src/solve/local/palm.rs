@@ -90,6 +90,7 @@ struct Accepted {
 
 impl Palm {
     /// A solver with the given step rule.
+    #[must_use]
     pub fn new(rule: StepRule) -> Self {
         Palm { rule, iteration: 0, u: Block::default(), v: Block::default(), products: Products::default(), best: None }
     }

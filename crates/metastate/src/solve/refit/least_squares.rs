@@ -16,6 +16,7 @@ const WINDOW: usize = 5;
 
 /// What the least-squares refit gives.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct LeastSquares {
     /// U and V.
     pub factors: Factors,
@@ -29,6 +30,7 @@ pub struct LeastSquares {
 
 /// Refits from `start` until five sweeps lower the fidelity by less than the share `tolerance`, or `max_sweeps`. The problem's
 /// lambda plays no part. It is never worse than its start.
+#[must_use]
 pub fn least_squares(problem: &Problem, start: &Factors, tolerance: f64, max_sweeps: usize) -> LeastSquares {
     let mut best =
         LeastSquares { factors: start.clone(), fidelity: problem.published_objective(start).fidelity, sweeps: 0, converged: false };

@@ -34,6 +34,9 @@ const KEEP: f64 = 0.05;
 /// Factor between the longest extrapolations that are tried.
 const LONGER: f64 = 4.0;
 
+/// `a_k` of the prior is at least this part of an even share.
+const LEAST_MASS: f64 = 1e-3;
+
 /// Choices of the likelihood refit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LikelihoodSettings {
@@ -187,10 +190,10 @@ fn check(observed: &Observed, start: &Factors, settings: &LikelihoodSettings) ->
     Ok(())
 }
 
-/// `a_k`: the mass of each meta-state at the start, none below a thousandth of an even share.
+/// `a_k`: the mass of each meta-state at the start, none below [`LEAST_MASS`].
 pub(super) fn prior_mass(observed: &Observed, start: &Factors) -> Vec<f64> {
     let mut mass = start.mass(&observed.share);
-    let least = 1e-3 / start.rank() as f64;
+    let least = LEAST_MASS / start.rank() as f64;
     mass.iter_mut().for_each(|m| *m = m.max(least));
     let sum: f64 = mass.iter().sum();
     mass.iter_mut().for_each(|m| *m /= sum);
@@ -225,6 +228,15 @@ impl Tabled<'_> {
     fn logarithms<S: pulp::Simd>(&self, simd: S, i: usize, own: &[f64], into: &mut [f64], observed: &Observed) -> f64 {
         self.table.gather(simd, i, own, self.other, into, true) - observed.share[i] * observed.total * self.scale.ln()
     }
+}
+
+/// What every row is measured against: the counts, as a table where a fit goes by tables, and the prior with the mass of each meta-state.
+#[derive(Debug, Clone, Copy)]
+struct Evidence<'a> {
+    observed: &'a Observed,
+    table: Option<Tabled<'a>>,
+    mass: &'a [f64],
+    prior: f64,
 }
 
 /// What a pass needs besides the point: the prior, and room for sums by block.
@@ -299,25 +311,27 @@ impl<'a> Pass<'a> {
     }
 
     fn update_u(&mut self, x: &mut Point) {
-        let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.u.width);
+        let (observed, width) = (self.observed, x.u.width);
         let v = &x.v;
         if let Some(tables) = self.tables {
             tables.by_row.profiles(v, observed.cols() as f64, &mut self.profiles);
         }
         let table = self.tables.map(|t| Tabled { table: &t.by_row, other: &self.profiles, scale: observed.cols() as f64 });
+        let evidence = Evidence { observed, table, mass: &self.mass, prior: self.prior };
         let blocks = x.u.data.par_chunks_mut(BLOCK * width).zip(self.u_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, observed, table, mass, prior));
+        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, evidence));
     }
 
     fn update_v(&mut self, x: &mut Point) {
-        let (observed, mass, prior, width) = (self.observed, &self.mass, self.prior, x.v.width);
+        let (observed, width) = (self.observed, x.v.width);
         let u = &x.u;
         if let Some(tables) = self.tables {
             tables.by_column.profiles(u, 1.0, &mut self.profiles);
         }
         let table = self.tables.map(|t| Tabled { table: &t.by_column, other: &self.profiles, scale: observed.cols() as f64 });
+        let evidence = Evidence { observed, table, mass: &self.mass, prior: self.prior };
         let blocks = x.v.data.par_chunks_mut(BLOCK * width).zip(self.v_values.par_iter_mut()).enumerate();
-        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_v(rows, block * BLOCK, u, observed, table, mass, prior));
+        blocks.for_each(|(block, (rows, value))| *value = update_rows_of_v(rows, block * BLOCK, u, evidence));
         sum_columns(&x.v, &mut self.block_sums, &mut self.sums);
         divide_columns(&mut x.v, &self.sums);
     }
@@ -329,7 +343,8 @@ impl<'a> Pass<'a> {
             tables.by_row.profiles(&x.v, scale, &mut self.profiles);
         }
         let table = self.tables.map(|t| Tabled { table: &t.by_row, other: &self.profiles, scale });
-        let part = |rows| value_of_rows(rows, x, self.observed, table, &self.mass, self.prior);
+        let evidence = Evidence { observed: self.observed, table, mass: &self.mass, prior: self.prior };
+        let part = |rows| value_of_rows(rows, x, evidence);
         thin::sum_blocks(self.observed.rows().max(self.observed.cols()), 64 * x.u.width, part, |a, b| *a = (a.0 + b.0, a.1 + b.1))
             .unwrap_or((0.0, 0.0))
     }
@@ -390,11 +405,9 @@ wide! {
         rows: &'w mut [f64],
         first: usize,
         v: &'w Padded,
-        observed: &'w Observed,
-        table: Option<Tabled<'w>>,
-        mass: &'w [f64],
-        prior: f64,
+        evidence: Evidence<'w>,
     ) -> (f64, f64) {
+        let Evidence { observed, table, mass, prior } = evidence;
         let (mut log, mut prior_value) = (0.0, 0.0);
         let mut room = Room::default();
         let gathered = room.of(v.width);
@@ -426,11 +439,9 @@ wide! {
         rows: &'w mut [f64],
         first: usize,
         u: &'w Padded,
-        observed: &'w Observed,
-        table: Option<Tabled<'w>>,
-        mass: &'w [f64],
-        prior: f64,
+        evidence: Evidence<'w>,
     ) -> f64 {
+        let Evidence { observed, table, mass, prior } = evidence;
         let mut prior_value = 0.0;
         let mut room = Room::default();
         let gathered = room.of(u.width);
@@ -465,11 +476,9 @@ wide! {
     fn value_of_rows<'w, S, simd>(
         rows: Range<usize>,
         x: &'w Point,
-        observed: &'w Observed,
-        table: Option<Tabled<'w>>,
-        mass: &'w [f64],
-        prior: f64,
+        evidence: Evidence<'w>,
     ) -> (f64, f64) {
+        let Evidence { observed, table, mass, prior } = evidence;
         let (width, cols) = (x.u.width, x.u.cols);
         let (mut log, mut prior_value) = (0.0, 0.0);
         let mut room = Room::default();

@@ -57,31 +57,37 @@ impl Observed {
     }
 
     /// The counts, row by row.
+    #[must_use]
     pub fn counts(&self) -> &Csr {
         &self.by_row
     }
 
     /// Number of rows, the states that are left.
+    #[must_use]
     pub fn rows(&self) -> usize {
         self.by_row.rows()
     }
 
     /// Number of columns, the states that are reached.
+    #[must_use]
     pub fn cols(&self) -> usize {
         self.by_row.cols()
     }
 
     /// Number of transitions.
+    #[must_use]
     pub fn transitions(&self) -> f64 {
         self.total
     }
 
     /// Share of each state in the departures.
+    #[must_use]
     pub fn departure_shares(&self) -> &[f64] {
         &self.share
     }
 
     /// Where transitions end: see [`marginal_law`].
+    #[must_use]
     pub fn marginal(&self) -> &[f64] {
         &self.marginal
     }
@@ -89,6 +95,7 @@ impl Observed {
 
 /// `m_j = (n_j + 1) / (n + d)`, `n_j` the arrivals at j, d the number of columns: no state is impossible. Where there are fewer transitions than states
 /// (or shares instead of counts), the 1 becomes `n / d`.
+#[must_use]
 pub fn marginal_law(counts: &Csr) -> Vec<f64> {
     let d = counts.cols();
     let arrivals = counts.column_sums();

@@ -37,6 +37,7 @@ pub struct Tried {
 
 /// The best refit.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct BestRefit {
     /// It; columns in the order of the factors given, as well as they match, or by mass where the ranks differ.
     pub fit: Likelihood,
@@ -61,6 +62,7 @@ pub struct Starts<'a> {
 
 impl<'a> Starts<'a> {
     /// These factors, and the spectral start of this rank.
+    #[must_use]
     pub fn new(given: &'a Factors, rank: usize, seed: u64) -> Self {
         Starts { rank, given, spectral: None, seed }
     }

@@ -11,21 +11,25 @@ pub struct HeldOut {
 
 impl HeldOut {
     /// Mean log-likelihood a transition.
+    #[must_use]
     pub fn log_likelihood(&self) -> f64 {
         mean(self.folds.iter().map(|s| s.log_likelihood))
     }
 
     /// Standard error of that mean over the folds.
+    #[must_use]
     pub fn standard_error(&self) -> f64 {
         standard_error(self.folds.iter().map(|s| s.log_likelihood))
     }
 
     /// Mean weighted squared error.
+    #[must_use]
     pub fn squared_error(&self) -> f64 {
         mean(self.folds.iter().map(|s| s.squared_error))
     }
 
     /// By how much this is behind the other, fold by fold: mean and standard error of the differences in log-likelihood.
+    #[must_use]
     pub fn behind(&self, other: &HeldOut) -> (f64, f64) {
         let differences = || other.folds.iter().zip(&self.folds).map(|(a, b)| a.log_likelihood - b.log_likelihood);
         (mean(differences()), standard_error(differences()))

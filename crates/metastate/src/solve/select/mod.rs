@@ -57,6 +57,7 @@ impl Default for SelectSettings {
 
 /// What was chosen, and what it was chosen from.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Choice {
     /// The rank.
     pub rank: usize,
@@ -84,12 +85,14 @@ pub struct Choice {
 
 impl Choice {
     /// The entry of a rank.
+    #[must_use]
     pub fn at(&self, rank: usize) -> Option<&Attempt> {
         self.ranks.iter().find(|r| r.rank == rank)
     }
 
     /// Mean held-out log-likelihood of a rank over all folds, with its standard error. A first look saw some folds only, and folds differ: there
     /// it is the best rank's mean less what it is behind on those folds, and no error.
+    #[must_use]
     pub fn mean_score(&self, rank: usize) -> Option<(f64, Option<f64>)> {
         let (attempt, best) = (self.at(rank)?, &self.at(self.best_rank)?.held_out);
         Some(match attempt.first_look {
@@ -106,16 +109,19 @@ impl Choice {
     }
 
     /// By how much the reported score flatters, because rank and prior were chosen on the folds that score them: see the head of this module.
+    #[must_use]
     pub fn selection_bias(&self) -> f64 {
         selection_bias(self.candidates())
     }
 
     /// The mean held-out log-likelihood a transition of what was chosen, less that bias.
+    #[must_use]
     pub fn log_likelihood(&self) -> f64 {
         self.chosen.held_out.log_likelihood() - self.selection_bias()
     }
 
     /// By how many standard errors the next smaller rank is behind the chosen one: how clear the choice is. Infinite at rank one.
+    #[must_use]
     pub fn clearness(&self) -> f64 {
         match (self.at(self.rank), self.rank.checked_sub(1).and_then(|r| self.at(r))) {
             (Some(chosen), Some(smaller)) => {
@@ -127,6 +133,7 @@ impl Choice {
     }
 
     /// One sentence: what was chosen, why, and how clear it was.
+    #[must_use]
     pub fn sentence(&self) -> String {
         let (Some(chosen), Some(best)) = (self.at(self.rank), self.at(self.best_rank)) else { return String::new() };
         let number = if self.rank == 1 { "meta-state" } else { "meta-states" };
@@ -193,6 +200,7 @@ const USUAL_ATTEMPTS: usize = 5;
 const USUAL_PRIORS: usize = 3;
 
 /// How far a choice on so many folds is after these attempts; `given` says that only the prior is chosen.
+#[must_use]
 pub fn outlook(attempts: &[Attempt], folds: usize, given: bool) -> Outlook {
     let fits = attempts.iter().map(|a| a.held_out.folds.len()).sum();
     let careful: Vec<Attempt> = attempts.iter().filter(|a| !a.first_look).cloned().collect();

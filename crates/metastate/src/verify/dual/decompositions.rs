@@ -108,6 +108,9 @@ pub(super) fn orthonormalise(a: &Mat) -> Option<Mat> {
     extend(&Mat::zeros(a.rows(), 0), a)
 }
 
+/// Of a direction of length one, squares below this are numerically inside what is there already.
+const INSIDE: f64 = 1e-13;
+
 /// Orthonormal columns that add to the orthonormal `q` what `block` spans beyond it; what is numerically inside is dropped.
 pub(super) fn extend(q: &Mat, block: &Mat) -> Option<Mat> {
     let lengths = column_norms(block);
@@ -124,7 +127,7 @@ pub(super) fn extend(q: &Mat, block: &Mat) -> Option<Mat> {
             }
         }
         let (values, vectors) = eigen(&cross(&new, &new, None))?;
-        let keep: Vec<usize> = (0..values.len()).filter(|&k| values[k] > 1e-13).collect();
+        let keep: Vec<usize> = (0..values.len()).filter(|&k| values[k] > INSIDE).collect();
         new = product(&new, &Mat::from_fn(values.len(), keep.len(), |i, k| vectors[(i, keep[k])] / values[keep[k]].sqrt()));
     }
     Some(new)

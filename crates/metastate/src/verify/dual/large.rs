@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::rows::{beside, by_rows, column_norms, cross, leading, product, sum};
 use super::decompositions::{decompose, defect, eigen, extend, minus, norm, orthonormalise};
-use super::{Bound, Point, value};
+use super::{Bound, DEAR_STATES, LANCZOS_ROOM, Point, value};
 use crate::linalg::Mat;
 use crate::verify::BoundProof;
 
@@ -83,8 +83,8 @@ pub(super) fn given_bound(point: &Point, seed: u64) -> Option<Bound> {
     let split = Split::new(point, &orthonormalise(left)?, &orthonormalise(right)?)?;
     let d = point.rows.cols();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(0x7665_7269));
-    let most = 480.min(200_000_000 / d).max(2);
-    let (mut steps, mut best) = (60.min(most), f64::INFINITY);
+    let most = GIVEN_STEPS.1.min(LANCZOS_ROOM / d).max(2);
+    let (mut steps, mut best) = (GIVEN_STEPS.0.min(most), f64::INFINITY);
     for _ in 0..TRIES {
         best = lanczos_bound(point, &split, steps, FAILURE_PROBABILITY / TRIES as f64, &mut rng).map_or(best, |rho| best.min(rho));
         if best <= 1.0 || steps == most {
@@ -95,13 +95,23 @@ pub(super) fn given_bound(point: &Point, seed: u64) -> Option<Bound> {
     best.is_finite().then(|| split.bound(point, best, BoundProof::Lanczos { failure_probability: FAILURE_PROBABILITY }))
 }
 
+/// Steps of the first Lanczos run beside given vectors, and of the longest.
+const GIVEN_STEPS: (usize, usize) = (60, 480);
+/// A norm nearer to 1 than this is sharp: nothing is gained by going on.
+const SHARP: f64 = 1e-7;
+/// Widest Krylov space.
+const WIDEST: usize = 240;
+/// Only singular vectors above this are worth knowing: what is left is far below 1.
+const WORTH_KNOWING: f64 = 0.5;
+/// Where Lanczos finds no new direction longer than this, beside the largest eigenvalue, there is none.
+const NO_MORE: f64 = 1e-13;
 /// Lanczos runs that one proof may make.
 const TRIES: usize = 4;
 
 /// Leading singular vectors by block Krylov spaces with restarts, the rest by Lanczos from a random start.
 pub(super) fn matrix_free_bound(point: &Point, seed: u64) -> Bound {
     let d = point.rows.cols();
-    let (rounds, steps) = if point.rows.side() <= 20_000 { (6, 200) } else { (3, 100) };
+    let (rounds, steps) = if point.rows.side() <= DEAR_STATES { (6, 200) } else { (3, 100) };
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(1));
     let loss = 1.0 / (1.0 - lanczos_loss(d, steps, FAILURE_PROBABILITY)).sqrt();
     let mut start = beside(&[point.b, &point.transposed_times(point.a)]);
@@ -111,10 +121,10 @@ pub(super) fn matrix_free_bound(point: &Point, seed: u64) -> Bound {
         let Some((left, right, values)) = krylov_ritz(point, &beside(&[&start, &random])) else { return Bound::TRIVIAL };
         let (count, estimate) = choose_leading(point, &left, &right, &values, loss);
         let improving = estimate - 1.0 < 0.5 * (previous - 1.0);
-        if estimate > 1.0 + 1e-7 && improving && round + 1 < rounds {
+        if estimate > 1.0 + SHARP && improving && round + 1 < rounds {
             // Not yet sharp: go on from the vectors found so far.
             previous = estimate;
-            let keep = values.iter().filter(|s| **s > 0.5).count().min(right.cols()).min(point.b.cols() + 40);
+            let keep = values.iter().filter(|s| **s > WORTH_KNOWING).count().min(right.cols()).min(point.b.cols() + 40);
             start = leading(&right, keep);
             continue;
         }
@@ -127,7 +137,7 @@ pub(super) fn matrix_free_bound(point: &Point, seed: u64) -> Bound {
 
 /// Ritz triplets of W on the space spanned by `X, W^T W X, (W^T W)^2 X, ...`, values descending.
 fn krylov_ritz(point: &Point, x: &Mat) -> Option<(Mat, Mat, Vec<f64>)> {
-    let widest = 240usize.min(point.rows.rows()).min(point.rows.cols());
+    let widest = WIDEST.min(point.rows.rows()).min(point.rows.cols());
     let mut block = orthonormalise(x)?;
     let (mut basis, mut image) = (block.clone(), point.times(&block));
     loop {
@@ -155,7 +165,7 @@ fn trailing(m: &Mat, count: usize) -> Mat {
 
 /// How many triplets to take as known, and the norm that the four blocks would then have as far as the Ritz values tell.
 fn choose_leading(point: &Point, left: &Mat, right: &Mat, values: &[f64], loss: f64) -> (usize, f64) {
-    let candidates = values.iter().filter(|s| **s > 0.5).count().min(point.b.cols() + 60).min(right.cols());
+    let candidates = values.iter().filter(|s| **s > WORTH_KNOWING).count().min(point.b.cols() + 60).min(right.cols());
     let (left, right) = (leading(left, candidates), leading(right, candidates));
     let back = if candidates > 0 { point.transposed_times(&left) } else { Mat::zeros(right.rows(), 0) };
     let mut residual2 = 0.0;
@@ -174,7 +184,7 @@ fn choose_leading(point: &Point, left: &Mat, right: &Mat, values: &[f64], loss: 
 /// The eps for which Lanczos on a positive semidefinite `d x d` matrix, `steps` steps from a random start, misses the
 /// largest eigenvalue by more than the share eps with probability at most the one given:
 /// `1.648 sqrt(d) exp(-sqrt(eps) (2 m - 1))` (Kuczynski and Wozniakowski 1992, Theorem 4.2).
-fn lanczos_loss(d: usize, steps: usize, probability: f64) -> f64 {
+pub(in crate::verify) fn lanczos_loss(d: usize, steps: usize, probability: f64) -> f64 {
     let exponent = (1.648 * (d as f64).sqrt() / probability).ln();
     (exponent / (2.0 * steps as f64 - 1.0)).powi(2)
 }
@@ -195,7 +205,7 @@ fn lanczos_bound(point: &Point, split: &Split, steps: usize, probability: f64, r
     for _ in 0..steps {
         let length = column_norms(&vector)[0];
         // A space that W maps into itself holds, from a random start, the largest eigenvalue: nothing more to find.
-        if length <= 1e-13 * diagonal.first().copied().unwrap_or(0.0f64).max(f64::MIN_POSITIVE) {
+        if length <= NO_MORE * diagonal.first().copied().unwrap_or(0.0f64).max(f64::MIN_POSITIVE) {
             break;
         }
         if !basis.is_empty() {

@@ -11,6 +11,7 @@ mod small;
 mod value;
 
 pub(super) use decompositions::{decompose, defect, eigen, gram, positive_definite};
+pub(super) use large::lanczos_loss;
 use large::{given_bound, low_rank_bound, matrix_free_bound};
 pub(super) use polar::{polar, polar_of_columns};
 use small::{cholesky_bound, dense_bound, given_dense_bound};
@@ -28,6 +29,12 @@ const ASCENT_STATES: usize = 600;
 const LOOSE: f64 = 1.001;
 /// ... up to this number of states (half a minute); up to the same number a Cholesky factor proves the norm.
 const CHOLESKY_STATES: usize = 3000;
+/// Beyond this number of states a product is dear: searches and proofs do with fewer.
+const DEAR_STATES: usize = 20_000;
+/// Numbers that the vectors of a Lanczos run may take.
+pub(super) const LANCZOS_ROOM: usize = 200_000_000;
+/// What the value of a ray may be wrong by, as a share of the sizes of its parts.
+const RAY_ROUNDING: f64 = 1e-12;
 /// Steps of that climb.
 const ASCENT_STEPS: usize = 60;
 
@@ -181,7 +188,7 @@ impl Ray {
     /// What rounding may make of the value at `z = 1 / polar`: its parts are differences of larger numbers.
     pub(super) fn rounding(&self, polar: f64) -> f64 {
         let z = if polar > 0.0 { 1.0 / polar } else { 0.0 };
-        1e-12 * (self.size * (z + z * z) + self.constant.abs())
+        RAY_ROUNDING * (self.size * (z + z * z) + self.constant.abs())
     }
 
     /// `-g*(z M)`.
@@ -345,7 +352,9 @@ mod tests {
         let (u, v, xi, p) = planted(1300, 3, 30);
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| crate::verify::recompute(&p, &xi, 1e-7, &u, &v, None, None, 3).unwrap())
+            pool.install(|| {
+                crate::verify::recompute(&crate::verify::Claimed { p: &p, xi: &xi, lambda: 1e-7, u: &u, v: &v }, None, None, 3).unwrap()
+            })
         };
         let (one, three) = (run(1), run(3));
         println!("{one:?}");
@@ -360,7 +369,8 @@ mod tests {
         let (d, r) = (100_000, 20);
         let (u, v, xi, p) = planted(d, r, 100);
         let clock = std::time::Instant::now();
-        let found = crate::verify::recompute(&p, &xi, 7e-10, &u, &v, None, None, 3).unwrap();
+        let found =
+            crate::verify::recompute(&crate::verify::Claimed { p: &p, xi: &xi, lambda: 7e-10, u: &u, v: &v }, None, None, 3).unwrap();
         println!("{:.1?}: {found:?}", clock.elapsed());
         assert!(found.lower_bound <= found.objective);
     }

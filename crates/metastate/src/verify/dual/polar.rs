@@ -5,8 +5,11 @@ use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::rows::{beside, by_rows, column_norms};
-use super::{DENSE_STATES, Point};
+use super::{DEAR_STATES, DENSE_STATES, Point};
 use crate::linalg::Mat;
+
+/// Random starts.
+const RANDOM: usize = 20;
 
 /// `max u^T W v` over nonnegative unit vectors, by alternating ascent from many starts. Each is a local search: the result
 /// is a LOWER bound of the maximum, so GE may be too small and relDG is no proof.
@@ -14,7 +17,7 @@ pub(in crate::verify) fn polar(point: &Point, singular: Option<&Mat>, seed: u64)
     let d = point.rows.cols();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let uniform = Mat::from_fn(d, 1, |_, _| 1.0);
-    let random = Mat::from_fn(d, 20, |_, _| {
+    let random = Mat::from_fn(d, RANDOM, |_, _| {
         let x: f64 = StandardNormal.sample(&mut rng);
         x.abs()
     });
@@ -25,7 +28,7 @@ pub(in crate::verify) fn polar(point: &Point, singular: Option<&Mat>, seed: u64)
     }
     positive_unit_columns(&mut v);
     // All starts for a while, then the best few to the end; with fewer digits where a product is dear.
-    let (first, few, last, settle) = if point.rows.side() <= 20_000 { (10, 6, 300, 1e-14) } else { (4, 3, 60, 1e-9) };
+    let (first, few, last, settle) = if point.rows.side() <= DEAR_STATES { (10, 6, 300, 1e-14) } else { (4, 3, 60, 1e-9) };
     let mut values = vec![0.0; v.cols()];
     for _ in 0..first {
         values = ascend(point, &mut v);

@@ -58,7 +58,7 @@ pub(super) fn cholesky_bound(point: &Point) -> Option<Bound> {
     let square = gram(&w)?;
     let trace: f64 = (0..square.rows()).map(|i| square[(i, i)]).sum();
     let share = (d as f64 + 2.0) * f64::EPSILON;
-    for excess in [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0] {
+    for excess in EXCESSES {
         let rho2 = f64::powi(1.0 + excess, 2);
         if positive_definite(&square, rho2) {
             let rho2 = tightened(&square, 0.1 * excess, excess);
@@ -68,6 +68,9 @@ pub(super) fn cholesky_bound(point: &Point) -> Option<Bound> {
     }
     None
 }
+
+/// Norms above 1 by this much are tried, the smallest first.
+const EXCESSES: [f64; 10] = [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 
 /// The test passes at `1 + high`: the smallest rho^2, to a tenth or so, at which it still does.
 fn tightened(square: &Mat, mut low: f64, mut high: f64) -> f64 {

@@ -33,6 +33,7 @@ fn nearest(point: &[f64], means: &[Option<Vec<f64>>]) -> (usize, f64) {
 }
 
 /// The sum of squared distances to the zones' own means, and a state that is nearer to another mean by more than `slack`.
+#[must_use]
 pub fn inertia(points: &Mat, zone: &[usize], count: usize, slack: f64) -> (f64, Option<usize>) {
     let means = means(points, zone, count);
     let (mut sum, mut stray) = (0.0, None);
@@ -47,6 +48,7 @@ pub fn inertia(points: &Mat, zone: &[usize], count: usize, slack: f64) -> (f64, 
 }
 
 /// The lowest inertia of a few starts of Lloyd's method from points drawn by their squared distance to those before them.
+#[must_use]
 pub fn best_inertia(points: &Mat, count: usize, starts: usize, seed: u64) -> f64 {
     let n = points.rows();
     let mut best = f64::INFINITY;
@@ -82,6 +84,7 @@ pub fn best_inertia(points: &Mat, count: usize, starts: usize, seed: u64) -> f64
 }
 
 /// How many rows are different ones, counted up to `most`.
+#[must_use]
 pub fn distinct_rows(points: &Mat, most: usize) -> usize {
     let mut seen = BTreeSet::new();
     for i in 0..points.rows() {
@@ -95,6 +98,7 @@ pub fn distinct_rows(points: &Mat, most: usize) -> usize {
 
 /// Whether zone j is, for all j at once, the zone that shares most weight with column j: no cycle of renamings shares more. The weight shared is
 /// `S_zj = sum over zone z of xi_i u_ij`; a renaming along a cycle gains the sum of `S_z,next(z) - S_zz`.
+#[must_use]
 pub fn numbered_best(u: &Mat, xi: &[f64], zone: &[usize], slack: f64) -> bool {
     let s = u.cols();
     let mut shared = Mat::zeros(s, s);

@@ -22,6 +22,7 @@ pub struct FoldScore {
 }
 
 /// The mean, and the standard error of the mean.
+#[must_use]
 pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -61,11 +62,13 @@ fn score(fold: Fold, smoothing: f64, entry: impl Fn(usize, usize, &[f64]) -> f64
 }
 
 /// The marginal law, whatever the state.
+#[must_use]
 pub fn independent_scores(fold: Fold, smoothing: f64) -> FoldScore {
     score(fold, smoothing, |_, j, law| law[j])
 }
 
 /// The training counts with `pseudo` further transitions a state by the marginal law.
+#[must_use]
 pub fn empirical_scores(fold: Fold, pseudo: f64, smoothing: f64) -> FoldScore {
     let departures: Vec<f64> = (0..fold.training.rows()).map(|i| fold.training.row(i).1.iter().sum()).collect();
     score(fold, smoothing, |i, j, law| {
@@ -80,6 +83,7 @@ pub fn empirical_scores(fold: Fold, pseudo: f64, smoothing: f64) -> FoldScore {
 }
 
 /// `U V^T`.
+#[must_use]
 pub fn factor_scores(fold: Fold, u: &Mat, v: &Mat, smoothing: f64) -> FoldScore {
     score(fold, smoothing, |i, j, _| u.row(i).iter().zip(v.row(j)).map(|(u, v)| u * v).sum())
 }

@@ -2,6 +2,13 @@
 
 use crate::linalg::{Mat, Operator};
 
+/// Departures below this leave nothing in their products, and are divided by the largest.
+const TINY: f64 = 1e-200;
+/// A row of a stochastic matrix sums to one but for this.
+const SUM_ALLOWED: f64 = 1e-9;
+/// Probabilities above this are positive.
+const POSITIVE: f64 = 1e-9;
+
 /// `W^T D W` and `W^T D P W` with `W = P^m U`, for a chain whose states can all reach each other.
 pub fn moments(u: &Mat, p: &dyn Operator, departures: &[f64], steps: usize) -> (Mat, Mat) {
     let mut w = u.clone();
@@ -13,7 +20,7 @@ pub fn moments(u: &Mat, p: &dyn Operator, departures: &[f64], steps: usize) -> (
     let (mut gram, mut through) = (Mat::zeros(s, s), Mat::zeros(s, s));
     // The chain knows shares only. Of departures at the end of the numbers nothing would be left in their products.
     let most = departures.iter().copied().fold(0.0, f64::max);
-    let unit = if most < 1e-200 { most } else { 1.0 };
+    let unit = if most < TINY { most } else { 1.0 };
     for (i, n) in departures.iter().map(|n| n / unit).enumerate() {
         for j in 0..s {
             for k in 0..s {
@@ -35,6 +42,7 @@ fn moved(x: &Mat, p: &dyn Operator) -> Mat {
 }
 
 /// How far `G R = S` is from holding, relative to S.
+#[must_use]
 pub fn projection_residual(gram: &Mat, through: &Mat, projected: &Mat) -> f64 {
     let s = gram.rows();
     let largest = through.as_slice().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
@@ -49,19 +57,20 @@ pub fn projection_residual(gram: &Mat, through: &Mat, projected: &Mat) -> f64 {
 }
 
 /// How far a stochastic K is from the best one next to R: with `g = G (K - R)`, every row of g is constant where K is positive and no smaller elsewhere. Relative to G; infinite where K is not stochastic.
+#[must_use]
 pub fn neighbour_residual(gram: &Mat, projected: &Mat, chain: &Mat) -> f64 {
     let s = gram.rows();
     let mut worst: f64 = 0.0;
     for j in 0..s {
         let sum: f64 = chain.row(j).iter().sum();
-        if (sum - 1.0).abs() > 1e-9 || chain.row(j).iter().any(|x| !x.is_finite() || *x < 0.0) {
+        if (sum - 1.0).abs() > SUM_ALLOWED || chain.row(j).iter().any(|x| !x.is_finite() || *x < 0.0) {
             return f64::INFINITY;
         }
         let slope: Vec<f64> =
             (0..s).map(|k| (0..s).map(|l| gram[(j, l)] * (chain[(l, k)] - projected[(l, k)])).sum::<f64>() / gram[(j, j)]).collect();
         let level: f64 = slope.iter().zip(chain.row(j)).map(|(g, x)| g * x).sum();
         for (g, x) in slope.iter().zip(chain.row(j)) {
-            worst = worst.max(if *x > 1e-9 { (g - level).abs() } else { (level - g).max(0.0) });
+            worst = worst.max(if *x > POSITIVE { (g - level).abs() } else { (level - g).max(0.0) });
         }
     }
     worst

@@ -6,6 +6,7 @@ use crate::linalg::Mat;
 const SQUARINGS: usize = 60;
 
 /// `V^T U`, entry by entry.
+#[must_use]
 pub fn latent_matrix(u: &Mat, v: &Mat) -> Mat {
     let mut k = Mat::zeros(u.cols(), u.cols());
     for i in 0..u.rows() {
@@ -18,6 +19,7 @@ pub fn latent_matrix(u: &Mat, v: &Mat) -> Mat {
 
 /// The mean over time from the law `start` over states: `(U^T start)^T ((K + I) / 2)^n` for a very large n, by squaring. The lazy chain has no
 /// period and the same stationary laws. All numbers are shares, so nothing cancels; rows are divided by their sums, so nothing drifts.
+#[must_use]
 pub fn limit_law(k: &Mat, u: &Mat, start: &[f64]) -> Vec<f64> {
     let s = k.rows();
     let mut power = Mat::from_fn(s, s, |i, j| 0.5 * (k[(i, j)] + f64::from(u8::from(i == j))));

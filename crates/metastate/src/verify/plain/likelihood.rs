@@ -6,6 +6,7 @@ use crate::linalg::{Csr, Mat, Operator};
 const LIFT: f64 = 1e-3;
 
 /// `m_j = (n_j + e) / (n + d e)`, `n_j` the arrivals at j; e is 1, or `n / d` where there are fewer transitions than states.
+#[must_use]
 pub fn marginal(counts: &Csr) -> Vec<f64> {
     let mut law = vec![0.0; counts.cols()];
     counts.triplets().for_each(|(_, j, n)| law[j as usize] += n);
@@ -16,6 +17,7 @@ pub fn marginal(counts: &Csr) -> Vec<f64> {
 }
 
 /// `sum n_ij ln (U V^T)_ij / n`.
+#[must_use]
 pub fn log_likelihood(counts: &Csr, u: &Mat, v: &Mat) -> f64 {
     let (mut sum, mut total) = (0.0, 0.0);
     for (i, j, n) in counts.triplets().filter(|t| t.2 > 0.0) {
@@ -67,7 +69,11 @@ pub struct Prior {
     pub marginal: Vec<f64>,
 }
 
+/// `a_k` of a prior is at least this part of an even share.
+const LEAST_MASS: f64 = 1e-3;
+
 /// The mass of each column by departures, none below a thousandth of an even share: the `a_k` of a prior that starts here.
+#[must_use]
 pub fn shares(counts: &Csr, u: &Mat) -> Vec<f64> {
     let total: f64 = counts.values().iter().sum();
     let mut mass = vec![0.0; u.cols()];
@@ -75,7 +81,7 @@ pub fn shares(counts: &Csr, u: &Mat) -> Vec<f64> {
         let share = counts.row(i).1.iter().sum::<f64>() / total;
         mass.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += share * u);
     }
-    let least = 1e-3 / mass.len() as f64;
+    let least = LEAST_MASS / mass.len() as f64;
     mass.iter_mut().for_each(|m| *m = m.max(least));
     let sum: f64 = mass.iter().sum();
     mass.iter().map(|m| m / sum).collect()
@@ -94,6 +100,7 @@ fn prior_terms(u: &Mat, v: &Mat, marginal: &[f64]) -> Vec<f64> {
 }
 
 /// The log-likelihood a transition with the prior.
+#[must_use]
 pub fn penalised(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior) -> f64 {
     let total: f64 = counts.values().iter().sum();
     let terms = prior_terms(u, v, &prior.marginal);
@@ -102,6 +109,7 @@ pub fn penalised(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior) -> f64 {
 }
 
 /// The least and the most that [`penalised`] can be, whatever the shares `a_k`.
+#[must_use]
 pub fn most_penalised(counts: &Csr, u: &Mat, v: &Mat, strength: f64) -> (f64, f64) {
     let (plain, total) = (log_likelihood(counts, u, v), counts.values().iter().sum::<f64>());
     if strength == 0.0 {
@@ -127,6 +135,7 @@ pub struct Fitted {
 
 impl Fitted {
     /// What the last pass has above this value, with the prior.
+    #[must_use]
     pub fn gain(&self, value: f64) -> f64 {
         self.aims.last().copied().unwrap_or(f64::NAN) - value
     }
@@ -134,11 +143,13 @@ impl Fitted {
 
 /// Passes of expectation and maximisation from a start, with a prior of this strength whose shares are those of the start, until ten gain
 /// less than `tolerance` a transition.
+#[must_use]
 pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, tolerance: f64) -> Fitted {
     climb_with(counts, u, v, &Prior { strength, shares: shares(counts, u), marginal: marginal(counts) }, passes, tolerance)
 }
 
 /// The same with a prior that is known.
+#[must_use]
 pub fn climb_with(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior, passes: usize, tolerance: f64) -> Fitted {
     let mut u = Mat::from_fn(u.rows(), u.cols(), |i, k| (1.0 - LIFT) * u[(i, k)] + LIFT * prior.shares[k]);
     let mut v = Mat::from_fn(v.rows(), v.cols(), |j, k| (1.0 - LIFT) * v[(j, k)] + LIFT * prior.marginal[j]);
@@ -188,6 +199,7 @@ fn pass(counts: &Csr, u: &mut Mat, v: &mut Mat, prior: &Prior) {
 }
 
 /// A start from the counts alone: the laws of states that lie far from each other (weighed by their departures), every membership the same.
+#[must_use]
 pub fn anchored(counts: &Csr, rank: usize) -> (Mat, Mat) {
     let d = counts.rows();
     let law = marginal(counts);
@@ -215,6 +227,7 @@ pub fn anchored(counts: &Csr, rank: usize) -> (Mat, Mat) {
 
 /// One column fewer: the two whose union loses least likelihood are put together. What the union of columns k and l loses is, to first
 /// order, their masses times the distances of their laws to the law of both.
+#[must_use]
 pub fn merged(counts: &Csr, u: &Mat, v: &Mat) -> (Mat, Mat) {
     let (s, mass) = (u.cols(), shares(counts, u));
     let both = |j: usize, k: usize, l: usize| (mass[k] * v[(j, k)] + mass[l] * v[(j, l)]) / (mass[k] + mass[l]);
@@ -228,13 +241,17 @@ pub fn merged(counts: &Csr, u: &Mat, v: &Mat) -> (Mat, Mat) {
     (new_u, new_v)
 }
 
+/// How far the two laws of a split column lean to their own destinations.
+const LEAN: f64 = 0.2;
+
 /// One column more: column k in two, whose laws lean to the destinations of even and of odd numbers.
+#[must_use]
 pub fn split(u: &Mat, v: &Mat, k: usize) -> (Mat, Mat) {
     let s = u.cols();
     let from = |c: usize| if c == s { k } else { c };
     let lean = |j: usize, c: usize| match (c == k, c == s) {
-        (true, _) => 1.0 + 0.2 * (1.0 - 2.0 * (j % 2) as f64),
-        (_, true) => 1.0 - 0.2 * (1.0 - 2.0 * (j % 2) as f64),
+        (true, _) => 1.0 + LEAN * (1.0 - 2.0 * (j % 2) as f64),
+        (_, true) => 1.0 - LEAN * (1.0 - 2.0 * (j % 2) as f64),
         _ => 1.0,
     };
     let new_u = Mat::from_fn(u.rows(), s + 1, |i, c| u[(i, from(c))] * if from(c) == k { 0.5 } else { 1.0 });

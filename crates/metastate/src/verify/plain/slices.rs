@@ -3,6 +3,7 @@
 use crate::linalg::{Csr, Mat};
 
 /// Flows between meta-states in each slice, entry by entry from `xi_i u_ij v_(h,a),j u_ak`: `columns` says slice and state of each row of V.
+#[must_use]
 pub fn slice_flows(u: &Mat, v: &Mat, xi: &[f64], columns: &[(u32, u32)], slices: usize) -> Vec<Mat> {
     let s = u.cols();
     let mut flows = vec![Mat::zeros(s, s); slices];
@@ -18,6 +19,7 @@ pub fn slice_flows(u: &Mat, v: &Mat, xi: &[f64], columns: &[(u32, u32)], slices:
 }
 
 /// For each zone the transitions out of it and the logarithm of the likelihood of those that each fold holds out: with shares of its own for each slice over that with one and the same for all, both of the other folds.
+#[must_use]
 pub fn change(held_out: &[Csr], columns: &[(u32, u32)], zones: &[usize], count: usize, slices: usize) -> Vec<(f64, f64)> {
     // n[f][z][h][k]
     let mut n = vec![vec![vec![vec![0.0f64; count]; slices]; count]; held_out.len()];
