@@ -196,13 +196,13 @@ struct Frame {
 
 /// All frames, as far as they are read.
 #[derive(Default)]
-struct Frames {
+struct OrderedFrames {
     list: Vec<Frame>,
     ids: LabelSet,
     kind: Option<TimeKind>,
 }
 
-impl Frames {
+impl OrderedFrames {
     /// Takes in the frames of one unit.
     fn add(&mut self, unit: Unit, plan: &Plan<'_>, settings: &InputSettings, reading: &mut Reading) -> Result<()> {
         let states: Vec<u32> = unit.labels.labels.iter().map(|l| reading.states.label(l)).collect();
@@ -292,7 +292,7 @@ pub(crate) fn read(
     reading: &mut Reading,
     progress: &mut dyn ReadProgress,
 ) -> Result<()> {
-    let mut frames = Frames::default();
+    let mut frames = OrderedFrames::default();
     let rows = tables.scan(
         progress,
         |feed, file| {

@@ -194,7 +194,7 @@ pub(crate) fn read(
     let plan = Plan::new(settings, defaults)?;
     let stored: u64 = sources.iter().map(|s| s.bytes).sum();
     let mut tables = Tables::open(sources, &plan.wanted, settings.unpack_limit(stored), &settings.text)?;
-    let mut all = Gathered::new(&plan, settings);
+    let mut all = CountedTrips::new(&plan, settings);
     let count_rows = all.rows_counter.is_some();
     let rows = tables.scan(
         progress,
@@ -214,7 +214,7 @@ pub(crate) fn read(
     all.check_places(&plan, rows, &sources[0].name)?;
     let mut hints = std::mem::take(&mut tables.hints);
     hints.extend(plan.hints(&all.odd, all.kept));
-    let Gathered { counter, rows_counter, states, joined, side, ledger, kept, .. } = all;
+    let CountedTrips { counter, rows_counter, states, joined, side, ledger, kept, .. } = all;
     Ok(Pairs {
         counter: Box::new(counter),
         rows_counter: rows_counter.map(|c| Box::new(c) as Box<dyn PairCounter>),
@@ -239,7 +239,7 @@ pub(crate) fn read(
 }
 
 /// What all units of work gave so far.
-struct Gathered {
+struct CountedTrips {
     counter: LocalCounter,
     /// Filters on states are told in rows; with weights, rows are counted beside them.
     rows_counter: Option<LocalCounter>,
@@ -252,11 +252,11 @@ struct Gathered {
     odd: Odd,
 }
 
-impl Gathered {
+impl CountedTrips {
     fn new(plan: &Plan, settings: &InputSettings) -> Self {
         let filters_states = settings.min_share > 0.0 || settings.max_self_share.is_some();
         let count_rows = plan.weight.is_some() && filters_states;
-        Gathered {
+        CountedTrips {
             counter: LocalCounter::new(settings.memory_limit),
             rows_counter: count_rows.then(|| LocalCounter::new(settings.memory_limit)),
             states: LabelSet::default(),
@@ -385,14 +385,14 @@ impl Plan {
         let batch = filtered.as_ref().unwrap_or(batch);
         let weights = self.weight.map(|k| weights(batch, k, &self.wanted[k])).transpose()?;
         let second = self.second.as_ref().map(|s| SecondOf::new(s, batch, &mut unit.joined, &self.wanted)).transpose()?;
-        let rows = Rows { batch, weights, second };
+        let rows = TripRows { batch, weights, second };
         match &self.ends {
             PlanEnds::Labels(slots) => self.take_labels(*slots, &rows, unit),
             PlanEnds::Points(slots, grid) => self.take_points(slots, grid, &rows, unit),
         }
     }
 
-    fn take_labels(&self, [from, to]: [usize; 2], rows: &Rows<'_, '_>, unit: &mut Unit) -> Result<()> {
+    fn take_labels(&self, [from, to]: [usize; 2], rows: &TripRows<'_, '_>, unit: &mut Unit) -> Result<()> {
         let batch = rows.batch;
         let (from, to) = (unit.labels.ids(batch, from, &self.wanted[from])?, unit.labels.ids(batch, to, &self.wanted[to])?);
         if unit.batch.weights.is_none() && self.second.is_none() && !from.contains(&MISSING) && !to.contains(&MISSING) {
@@ -415,7 +415,7 @@ impl Plan {
         Ok(())
     }
 
-    fn take_points(&self, slots: &[usize; 4], grid: &Grid, rows: &Rows<'_, '_>, unit: &mut Unit) -> Result<()> {
+    fn take_points(&self, slots: &[usize; 4], grid: &Grid, rows: &TripRows<'_, '_>, unit: &mut Unit) -> Result<()> {
         let columns: Vec<Float64Array> = slots.iter().map(|&k| numbers(rows.batch, k, &self.wanted[k])).collect::<Result<_>>()?;
         let get = |c: usize, i: usize| if columns[c].is_null(i) { f64::NAN } else { columns[c].value(i) };
         let mut ledger = Ledger::new();
@@ -450,13 +450,13 @@ impl Plan {
 }
 
 /// Rows with what is read of them beside their ends. What says that a row cannot be counted is a reason of the ledger.
-struct Rows<'r, 'b> {
+struct TripRows<'r, 'b> {
     batch: &'r Batch<'b>,
     weights: Option<Vec<Option<f64>>>,
     second: Option<SecondOf<'r>>,
 }
 
-impl Rows<'_, '_> {
+impl TripRows<'_, '_> {
     /// Looked at before the ends of the row, so that a row without weight is counted under this one reason.
     fn weight(&self, i: usize) -> std::result::Result<f64, &str> {
         match self.weights.as_ref().map(|list| list[i]) {

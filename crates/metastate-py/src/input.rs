@@ -154,6 +154,26 @@ enum Payload {
     Counted(Vec<RecordBatch>),
 }
 
+/// What `_data.recognise` hands over: the data in a form that the reader takes, with the labels and weights of their states.
+#[derive(FromPyObject)]
+pub struct Recognised<'py> {
+    payload: Bound<'py, PyTuple>,
+    labels: Option<Vec<Bound<'py, PyAny>>>,
+    weights: Option<Vec<f64>>,
+}
+
+impl Recognised<'_> {
+    /// For work that asks for no weights.
+    pub fn without_weights(self) -> Self {
+        Recognised { weights: None, ..self }
+    }
+
+    /// For work that asks for neither labels nor weights.
+    pub fn alone(self) -> Self {
+        Recognised { labels: None, weights: None, ..self }
+    }
+}
+
 /// Data from Python, ready to be read on any thread.
 pub struct Input {
     payload: Payload,
@@ -165,7 +185,8 @@ pub struct Input {
 
 impl Input {
     /// From a tuple whose first item says what follows.
-    pub fn new(given: &Bound<'_, PyTuple>, labels: Option<Vec<Bound<'_, PyAny>>>, weights: Option<Vec<f64>>) -> PyResult<Self> {
+    pub fn new(recognised: Recognised<'_>) -> PyResult<Self> {
+        let Recognised { payload: given, labels, weights } = recognised;
         let kind: String = given.get_item(0)?.extract()?;
         let mut files = Vec::new();
         let payload = match kind.as_str() {
@@ -173,7 +194,7 @@ impl Input {
                 files = given.get_item(1)?.extract()?;
                 Payload::Files
             }
-            "sparse" => Payload::Sparse(Sparse::new(given)?),
+            "sparse" => Payload::Sparse(Sparse::new(&given)?),
             "dense" => Payload::Dense(dense(&given.get_item(1)?)?),
             "walks" => Payload::Walks(given.get_item(1)?.try_iter()?.map(|w| walk(&w?)).collect::<PyResult<_>>()?),
             "arrow" => Payload::Table(arrow_stream(&given.get_item(1)?)?),

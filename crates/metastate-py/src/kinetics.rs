@@ -14,11 +14,11 @@ use metastate_tasks::error::{CliError, Result};
 use metastate_tasks::watch::WatchReading;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList};
 
 use crate::errors::to_python;
 use crate::fitted::{Fitted, matrix};
-use crate::input::Input;
+use crate::input::{Input, Recognised};
 use crate::tasks::mat;
 use crate::{options, watched};
 
@@ -101,20 +101,17 @@ pub fn intervals(values: Vec<f64>, parts: Matrix, times: bool) -> (Vec<f64>, Vec
 
 /// Data counted at one lag: timescales with bands, in frames, the projection there, and independent visits of each meta-state.
 #[pyfunction]
-#[pyo3(signature = (u, states, given, values, lag, bands, labels=None))]
-#[allow(clippy::too_many_arguments)] // the arguments of one Python call
 pub fn at_lag<'py>(
     py: Python<'py>,
     u: Matrix<'_, 'py>,
     states: Vec<Bound<'py, PyAny>>,
-    given: &Bound<'py, PyTuple>,
+    given: Recognised<'py>,
     values: &Bound<'py, PyDict>,
     lag: usize,
     bands: bool,
-    labels: Option<Vec<Bound<'py, PyAny>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let u = mat(u);
-    let input = Input::new(given, labels, None)?;
+    let input = Input::new(given.without_weights())?;
     let asked = options::fit(&options::given("fit", &input.files, values)?).map_err(|e| to_python(py, &e))?;
     let states: Vec<Label> = states.iter().map(|s| Ok(Label::from(s.str()?.to_cow()?.as_ref()))).collect::<PyResult<_>>()?;
     let (k, visits) = watched::run(py, asked.threads, None, move |reporter, stopper| {

@@ -18,28 +18,25 @@ use metastate_tasks::{
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
 use crate::errors::to_python;
 use crate::fitted::{Fitted, labels, matrix};
-use crate::input::Input;
+use crate::input::{Input, Recognised};
 use crate::{options, watched};
 
 /// Fits, or solves the whole path.
 #[pyfunction]
-#[pyo3(signature = (given, values, whole_path, called, labels=None, weights=None, listener=None))]
-#[allow(clippy::too_many_arguments)] // the arguments of one Python call
+#[pyo3(signature = (given, values, whole_path, called, listener=None))]
 pub fn fit(
     py: Python<'_>,
-    given: &Bound<'_, PyTuple>,
+    given: Recognised<'_>,
     values: &Bound<'_, PyDict>,
     whole_path: bool,
     called: String,
-    labels: Option<Vec<Bound<'_, PyAny>>>,
-    weights: Option<Vec<f64>>,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Fitted> {
-    let input = Input::new(given, labels, weights)?;
+    let input = Input::new(given)?;
     let given = options::given(if whole_path { "path" } else { "fit" }, &input.files, values)?;
     let asked = options::fit(&given).map_err(|e| to_python(py, &e))?;
     let command = asked.command;
@@ -59,16 +56,8 @@ pub fn fit(
 
 /// What a fit would take, before it is made.
 #[pyfunction]
-#[pyo3(signature = (given, values, whole_path, labels=None, weights=None))]
-pub fn estimate(
-    py: Python<'_>,
-    given: &Bound<'_, PyTuple>,
-    values: &Bound<'_, PyDict>,
-    whole_path: bool,
-    labels: Option<Vec<Bound<'_, PyAny>>>,
-    weights: Option<Vec<f64>>,
-) -> PyResult<String> {
-    let input = Input::new(given, labels, weights)?;
+pub fn estimate(py: Python<'_>, given: Recognised<'_>, values: &Bound<'_, PyDict>, whole_path: bool) -> PyResult<String> {
+    let input = Input::new(given)?;
     let given = options::given(if whole_path { "path" } else { "fit" }, &input.files, values)?;
     let asked = options::fit(&given).map_err(|e| to_python(py, &e))?;
     let command = asked.command;
@@ -81,15 +70,9 @@ pub fn estimate(
 
 /// Compares with the rivals; the folder is written, and what stands in `compare.json` handed back.
 #[pyfunction]
-#[pyo3(signature = (given, values, labels=None, listener=None))]
-pub fn compare(
-    py: Python<'_>,
-    given: &Bound<'_, PyTuple>,
-    values: &Bound<'_, PyDict>,
-    labels: Option<Vec<Bound<'_, PyAny>>>,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let input = Input::new(given, labels, None)?;
+#[pyo3(signature = (given, values, listener=None))]
+pub fn compare(py: Python<'_>, given: Recognised<'_>, values: &Bound<'_, PyDict>, listener: Option<Bound<'_, PyAny>>) -> PyResult<String> {
+    let input = Input::new(given.without_weights())?;
     let asked = options::compare(&options::given("compare", &input.files, values)?).map_err(|e| to_python(py, &e))?;
     watched::run(py, asked.threads, listener.as_ref(), move |reporter, stopper| {
         let command = asked.command;
@@ -108,16 +91,9 @@ pub fn diff(py: Python<'_>, first: PathBuf, second: PathBuf, out: Option<PathBuf
 
 /// Rechecks a result folder, from its own inputs or from the data given.
 #[pyfunction]
-#[pyo3(signature = (place, given=None, labels=None, weights=None, listener=None))]
-pub fn verify(
-    py: Python<'_>,
-    place: PathBuf,
-    given: Option<&Bound<'_, PyTuple>>,
-    labels: Option<Vec<Bound<'_, PyAny>>>,
-    weights: Option<Vec<f64>>,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let input = given.map(|g| Input::new(g, labels, weights)).transpose()?;
+#[pyo3(signature = (place, given=None, listener=None))]
+pub fn verify(py: Python<'_>, place: PathBuf, given: Option<Recognised<'_>>, listener: Option<Bound<'_, PyAny>>) -> PyResult<String> {
+    let input = given.map(Input::new).transpose()?;
     watched::run(py, None, listener.as_ref(), move |reporter, stopper| {
         let Some(input) = input else { return json(&verifying::run(&place, false, reporter, stopper)?) };
         let opened = verifying::open(&place)?;
@@ -135,12 +111,12 @@ pub fn verify(
 pub fn plan<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyDict>,
-    given: Option<&Bound<'py, PyTuple>>,
+    given: Option<Recognised<'py>>,
     live: Option<PyRef<'py, Fitted>>,
     listener: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(String, Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>)> {
     let asked = options::plan(&options::given("plan", &[], values)?).map_err(|e| to_python(py, &e))?;
-    let input = given.map(|g| Input::new(g, None, None)).transpose()?;
+    let input = given.map(|given| Input::new(given.alone())).transpose()?;
     let held = live.and_then(|live| live.solved.loaded.control.as_ref().and_then(|c| c.log.clone()));
     let planned = watched::run(py, asked.threads, listener.as_ref(), move |reporter, stopper| {
         let (command, folder) = (&asked.command, asked.command.result.clone());
@@ -189,20 +165,17 @@ pub fn simulate(py: Python<'_>, what: &str, values: &Bound<'_, PyDict>) -> PyRes
 
 /// Held-out log-likelihood a transition, squared error, transitions scored, and transitions that lead from or to states not in the fit.
 #[pyfunction]
-#[pyo3(signature = (u, v, arrivals, states, given, values, labels=None))]
-#[allow(clippy::too_many_arguments)] // the arguments of one Python call
 pub fn score(
     py: Python<'_>,
     u: &Bound<'_, PyArray2<f64>>,
     v: &Bound<'_, PyArray2<f64>>,
     arrivals: Vec<f64>,
     states: Vec<Bound<'_, PyAny>>,
-    given: &Bound<'_, PyTuple>,
+    given: Recognised<'_>,
     values: &Bound<'_, PyDict>,
-    labels: Option<Vec<Bound<'_, PyAny>>>,
 ) -> PyResult<(f64, f64, f64, f64)> {
     let factors = Factors { u: mat(u), v: mat(v) };
-    let input = Input::new(given, labels, None)?;
+    let input = Input::new(given.without_weights())?;
     let asked = options::fit(&options::given("fit", &input.files, values)?).map_err(|e| to_python(py, &e))?;
     let states: Vec<Label> = states.iter().map(|s| Ok(Label::from(s.str()?.to_cow()?.as_ref()))).collect::<PyResult<_>>()?;
     watched::run(py, asked.threads, None, move |reporter, stopper| {
@@ -228,22 +201,20 @@ pub fn score(
     })
 }
 
-/// Memberships of states from their own transitions: one row a state, one column a state of the fit. NaN where there are none.
+/// Memberships of states from their own transitions: one row a state, one column a state of the fit. NaN where there are none. `weighing` is a number of transitions and an exponent: a state weighs its share of them to that power.
 #[pyfunction]
-#[pyo3(signature = (u, v, how, given, columns, transitions, exponent))]
-#[allow(clippy::too_many_arguments)] // the arguments of one Python call
 pub fn memberships<'py>(
     py: Python<'py>,
     u: &Bound<'_, PyArray2<f64>>,
     v: &Bound<'_, PyArray2<f64>>,
     how: (String, f64, Vec<f64>),
-    given: &Bound<'_, PyTuple>,
+    given: Recognised<'_>,
     columns: Vec<Option<u32>>,
-    transitions: f64,
-    exponent: f64,
+    weighing: (f64, f64),
 ) -> PyResult<Bound<'py, PyAny>> {
+    let (transitions, exponent) = weighing;
     let factors = Factors { u: mat(u), v: mat(v) };
-    let input = Input::new(given, None, None)?;
+    let input = Input::new(given.alone())?;
     let (kind, strength, mass) = how;
     let by = match kind.as_str() {
         "penalised" => AssignBy::Penalised { lambda: strength },

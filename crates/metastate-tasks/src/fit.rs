@@ -216,7 +216,7 @@ fn sizes_in_words(loaded: &Dataset) -> String {
 }
 
 /// What the fit found, and what goes with it into the folder.
-struct Solved {
+struct FitFound {
     model: Model,
     /// The true chain, where it was given.
     truth: Option<Arc<dyn Operator>>,
@@ -227,7 +227,7 @@ struct Solved {
 }
 
 /// Takes up what an interrupted run left, and fits until the time is up or a signal comes.
-fn solve(job: &Job, loaded: &Dataset, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<Solved> {
+fn solve(job: &Job, loaded: &Dataset, start: Instant, reporter: &mut Reporter, stopper: &Stopper) -> Result<FitFound> {
     let reading = start.elapsed().as_secs_f64();
     let chain = loaded.chain();
     let (options, start_files) = settings::recipe(&job.fit, job.whole_path, job.seed, chain)?;
@@ -262,12 +262,12 @@ fn solve(job: &Job, loaded: &Dataset, start: Instant, reporter: &mut Reporter, s
     }
     seconds.insert("reading".to_owned(), reading);
     seconds.insert("total".to_owned(), start.elapsed().as_secs_f64());
-    Ok(Solved { model, truth, inputs, seconds, trace })
+    Ok(FitFound { model, truth, inputs, seconds, trace })
 }
 
 /// The contents of the folder: the summary, and the tables that only some fits have.
-fn outcome(job: &Job, loaded: Dataset, solved: Solved) -> Result<FitOutcome> {
-    let Solved { model, truth, inputs, seconds, trace } = solved;
+fn outcome(job: &Job, loaded: Dataset, solved: FitFound) -> Result<FitOutcome> {
+    let FitFound { model, truth, inputs, seconds, trace } = solved;
     let unwritten = |e: std::io::Error| CliError::write(&job.run.out, e);
     let labels: Vec<Label> = loaded.chain().index().labels().collect();
     let destinations = loaded.data.going_on().is_none().then(|| loaded.chain().destinations().labels().collect::<Vec<Label>>());

@@ -62,7 +62,7 @@ def estimate(data: Any, *, path: bool = False, labels: Any = None, weights: Any 
     """
     model = StateAggregation().set_params(**options)
     given = model._recognise(data, labels, weights)
-    found: dict[str, Any] = json.loads(_core.estimate(given.payload, typed_options(model._options(), given), path, given.labels, given.weights))
+    found: dict[str, Any] = json.loads(_core.estimate(given, typed_options(model._options(), given), path))
     return found
 
 
@@ -119,7 +119,7 @@ def verify(result: Result | StateAggregation | str | PathLike[str], data: Any = 
     options = json.loads((Path(result) / "summary.json").read_text())["settings"]["input"]
     columns = {f"{n}_column" if n in ("from", "to") else n: v for n, v in options.items() if n not in ("inputs", "as", "labels", "weights")}
     given = recognise(data, options.get("as"), labels, weights, options=columns)
-    return Verification(json.loads(_core.verify(result, given.payload, given.labels, given.weights)))
+    return Verification(json.loads(_core.verify(result, given)))
 
 
 def diff(
@@ -173,7 +173,7 @@ def compare(data: Any, rank: int | None = None, *, labels: Any = None, out: str 
     with tempfile.TemporaryDirectory(prefix="metastate-") as parent, Listener(progress) as listener:
         place = Path(parent) / "compare" if out is None else Path(out)
         values = _options.given({**options, "kind": kind, "rank": rank, "out": place})
-        return Comparison(json.loads(_core.compare(given.payload, values, given.labels, listener)))
+        return Comparison(json.loads(_core.compare(given, values, listener)))
 
 
 def simulate(what: Literal["planted", "trajectory", "city", "groups", "controlled"] = "planted", **options: Any) -> Simulated:

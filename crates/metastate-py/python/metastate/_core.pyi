@@ -4,6 +4,8 @@ from typing import Any, Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ._data import Given
+
 __version__: str
 
 _Listener = Callable[[str, str], None] | None
@@ -29,32 +31,18 @@ def option_name(parameter: str) -> str: ...
 def count_sql(values: dict[str, Any], table: str, dialect: str) -> str: ...
 def explain(code: str | None = None) -> str: ...
 def fit(
-    given: tuple[Any, ...],
+    given: Given,
     values: dict[str, Any],
     whole_path: bool,
     called: str,
-    labels: list[Any] | None = None,
-    weights: list[float] | None = None,
     listener: _Listener = None,
 ) -> Fitted: ...
-def estimate(
-    given: tuple[Any, ...],
-    values: dict[str, Any],
-    whole_path: bool,
-    labels: list[Any] | None = None,
-    weights: list[float] | None = None,
-) -> str: ...
-def compare(given: tuple[Any, ...], values: dict[str, Any], labels: list[Any] | None = None, listener: _Listener = None) -> str: ...
+def estimate(given: Given, values: dict[str, Any], whole_path: bool) -> str: ...
+def compare(given: Given, values: dict[str, Any], listener: _Listener = None) -> str: ...
 def diff(first: _Path, second: _Path, out: _Path | None = None, force: bool = False) -> str: ...
-def verify(
-    place: _Path,
-    given: tuple[Any, ...] | None = None,
-    labels: list[Any] | None = None,
-    weights: list[float] | None = None,
-    listener: _Listener = None,
-) -> str: ...
+def verify(place: _Path, given: Given | None = None, listener: _Listener = None) -> str: ...
 def plan(
-    values: dict[str, Any], given: tuple[Any, ...] | None = None, live: Fitted | None = None, listener: _Listener = None
+    values: dict[str, Any], given: Given | None = None, live: Fitted | None = None, listener: _Listener = None
 ) -> tuple[str, list[Any], list[Any]]: ...
 def simulate(what: str, values: dict[str, Any]) -> str: ...
 def score(
@@ -62,18 +50,16 @@ def score(
     v: NDArray[np.float64],
     arrivals: list[float],
     states: list[Any],
-    given: tuple[Any, ...],
+    given: Given,
     values: dict[str, Any],
-    labels: list[Any] | None = None,
 ) -> tuple[float, float, float, float]: ...
 def memberships(
     u: NDArray[np.float64],
     v: NDArray[np.float64],
     how: tuple[str, float, list[float]],
-    given: tuple[Any, ...],
+    given: Given,
     columns: list[int | None],
-    transitions: float,
-    exponent: float,
+    weighing: tuple[float, float],
 ) -> NDArray[np.float64]: ...
 def panics() -> None: ...
 
@@ -89,11 +75,10 @@ def intervals(values: list[float], parts: _Matrix, times: bool) -> tuple[list[fl
 def at_lag(
     u: _Matrix,
     states: list[Any],
-    given: tuple[Any, ...],
+    given: Given,
     values: dict[str, Any],
     lag: int,
     bands: bool,
-    labels: list[Any] | None = None,
 ) -> dict[str, Any]: ...
 def lag_advice(points: Sequence[tuple[float, float, float, float]], lag: float) -> str | None: ...
 def share_interval(share: float, n: float) -> tuple[float, float]: ...

@@ -404,7 +404,7 @@ class StateAggregation:
         # A transition matrix has no number of transitions; its rows weigh as the states of the fit did on average.
         transitions = s["transitions"] or float(len(self.result_.states))
         exponent = float(s["settings"]["fit"]["weight_power"])
-        return _core.memberships(u, v, how, given.payload, self._columns, transitions, exponent)
+        return _core.memberships(u, v, how, given, self._columns, (transitions, exponent))
 
     def predict(self, X: Any = None) -> Any:
         """Zones, from 0, of what `transform` takes; -1 where nothing is known."""
@@ -431,9 +431,7 @@ class StateAggregation:
             )
         r = self.result_
         values = self._reading(given.kind or self.kind)
-        found, _, scored, strange = _core.score(
-            r.memberships, r.profiles, r._arrivals.tolist(), list(r.states), given.payload, values, given.labels
-        )
+        found, _, scored, strange = _core.score(r.memberships, r.profiles, r._arrivals.tolist(), list(r.states), given, values)
         if strange > 0:
             logger.warning("%g of %g transitions lead from or to states that were not in the fit and were not scored", strange, strange + scored)
         return found
@@ -700,5 +698,5 @@ def typed_options(options: dict[str, Any], given: Given) -> dict[str, Any]:
 def fit_result(options: dict[str, Any], given: Given, progress: Any, called: str, whole_path: bool) -> tuple[Result, Given]:
     """Runs a fit and wraps what comes out."""
     with Listener(progress) as listener:
-        live = _core.fit(given.payload, typed_options(options, given), whole_path, called, given.labels, given.weights, listener)
+        live = _core.fit(given, typed_options(options, given), whole_path, called, listener)
     return from_live(live, given.lagtime), given

@@ -255,7 +255,7 @@ def _at_lags(result: Result, data: Any, lags: list[int], bands: bool) -> list[di
         if settings.get(theirs) is not None:
             values[ours] = settings[theirs]
     states = list(result.states)
-    return [_core.at_lag(result.memberships, states, given.payload, values, lag, bands, given.labels) for lag in lags]
+    return [_core.at_lag(result.memberships, states, given, values, lag, bands) for lag in lags]
 
 
 def implied_timescales(result: Result, data: Any, lags: Any, bands: bool) -> ImpliedTimescales:

@@ -139,13 +139,11 @@ def _plan(place: Any, live: Any, discount: float, reward: Any, untried: bool, ch
         values["reward"] = os.path.abspath(reward)
     if threads is not None:
         values["threads"] = threads
-    payload = None
-    if data is not None:
-        payload = recognise(data, "trips", named_columns=True).payload
+    given = None if data is None else recognise(data, "trips", named_columns=True)
     here = os.getcwd()
     try:
         with Listener(progress) as listener:
-            told, policy, q = _core.plan(values, payload, live, listener)
+            told, policy, q = _core.plan(values, given, live, listener)
     finally:
         # The inputs may have been named from another folder, and are looked for from there.
         os.chdir(here)

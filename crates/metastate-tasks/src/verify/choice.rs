@@ -17,6 +17,8 @@ const ROUNDING: f64 = 1e-10;
 /// A baseline scored here may differ by so much of itself.
 const SCORE: f64 = 1e-9;
 
+/// The sentence says that a choice is clear where the rank below is worse by so many standard errors.
+const TOLD_CLEAR: f64 = 3.0;
 /// Numbers of the path that follow from each other may differ by so much of themselves.
 const FOLLOWS: f64 = 1e-9;
 /// lambda of a point follows from its place.
@@ -275,7 +277,7 @@ fn wrong_sentence(summary: &metastate_report::Summary, record: &ChoiceRecord, ra
     let clear = record.clearness_standard_errors;
     let word = match clear {
         None => "there is no smaller rank",
-        Some(c) if c >= 3.0 => "; clear: ",
+        Some(c) if c >= TOLD_CLEAR => "; clear: ",
         Some(_) => "; not clear: ",
     };
     let as_asked_for = sentence.contains("as asked for");

@@ -94,6 +94,8 @@ const PAPER_START: usize = 300;
 pub const PAPER_MAX_RANK: usize = 300;
 /// Parts of the data that are held out in turn, unless the caller says otherwise.
 pub const FOLDS: usize = 5;
+/// Parts that may be held out in turn.
+const FOLDS_ALLOWED: std::ops::RangeInclusive<usize> = 2..=1000;
 /// Values of lambda on the path, unless the caller says otherwise.
 pub const PATH_POINTS: usize = 25;
 /// The smallest of them as a share of lambda_max: below it, noise pays for columns.
@@ -284,7 +286,7 @@ impl FitOptions {
 
     /// Parts of the data that are held out in turn.
     pub fn folds(mut self, folds: usize) -> Result<Self> {
-        if !(2..=1000).contains(&folds) {
+        if !FOLDS_ALLOWED.contains(&folds) {
             return refused("the number of folds", folds, "it must be between 2 and 1000");
         }
         self.folds = folds;

@@ -41,9 +41,9 @@ const ACCELERATION_MEMORY: usize = 8;
 const RELAXATION_RANK: usize = 16;
 /// The same where the settings ask for more columns at the start, at most.
 const MOST_RELAXATION_RANK: usize = 64;
-/// The relaxation is solved to this share, or to [`OF_THE_GAP`] where that is less.
+/// The relaxation is solved to this precision, ...
 const RELAXATION_PRECISION: f64 = 1e-4;
-/// What the bound leaves open should be little beside the wanted gap: this share of it.
+/// ... or to this share of the wanted gap where that is less.
 const OF_THE_GAP: f64 = 0.1;
 /// Singular values of the relaxation's X below this share of the largest do not become columns at the start.
 const WORTH_A_COLUMN: f64 = 1e-2;
@@ -56,7 +56,7 @@ pub(super) const RISE_BEFORE_GROWTH: f64 = 1e-6;
 const RISE_AFTER_GROWTH: f64 = 0.1;
 /// Local solves end at this share of what the last global check found: well below it.
 const COARSE_SHARE: f64 = 0.1;
-/// A new column that lowers F with no more than this of U is not worth appending.
+/// A new column that lowers F only with a smaller share of U than this is not appended.
 const SMALLEST_KAPPA: f64 = 1e-8;
 
 /// Everything that a run needs to go on. Taken at safe points; [`resume`] continues from it bit for bit.

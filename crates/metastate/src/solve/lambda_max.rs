@@ -39,7 +39,7 @@ const PRICED_SWEEPS: usize = 500;
 const HALVINGS: usize = 60;
 /// With prices it ends when a sweep lowers F by no more than this share: rounding.
 const PRICED_ROUNDING: f64 = 1e-15;
-/// Steps of a bracket grow twofold up to this one; beyond, there is nothing to bracket.
+/// A bracket that has not closed when its step is as long as this is given up.
 const LONGEST_STEP: f64 = 1e6;
 /// Relative precision of the answer.
 const PRECISION: f64 = 1e-4;

@@ -159,7 +159,7 @@ impl Choice {
         };
         let clear = match self.clearness() {
             c if c.is_infinite() => "there is no smaller rank".to_owned(),
-            c if c >= 3.0 => format!("clear: rank {} is {c:.0} standard errors worse", self.rank - 1),
+            c if c >= TOLD_CLEAR => format!("clear: rank {} is {c:.0} standard errors worse", self.rank - 1),
             c => format!("not clear: rank {} is only {c:.1} standard errors worse", self.rank - 1),
         };
         let limit = if self.at_the_limit { "; the best rank is the highest that was allowed, more may be better" } else { "" };
@@ -175,10 +175,14 @@ impl Choice {
     }
 }
 
+/// A choice is told to be clear where the rank below is worse by so many standard errors.
+const TOLD_CLEAR: f64 = 3.0;
 /// Ranks that a first look climbs by.
 const LADDER: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /// Standard errors by which the last rank is behind when the first look goes no higher.
 const CLEAR: f64 = 5.0;
+/// The same where so many last ranks are behind, by however little.
+const LAST_BEHIND: usize = 2;
 /// Between two ranks closer than this share of the larger a first look does not tell which is better.
 const CLOSE: f64 = 0.1;
 
@@ -311,10 +315,10 @@ fn first_look(search: &mut RankSearch, max_rank: usize) -> Found<usize> {
     Ok(first_within_one_error(&tried).map_or(1, |a| a.rank))
 }
 
-/// Whether the last rank is clearly behind the best, or the last two are behind it.
+/// Whether the last rank is clearly behind the best, or the last ones are behind it.
 fn beyond(tried: &[Attempt], best: &Attempt) -> bool {
     let (behind, error) = tried.last().map_or((0.0, 0.0), |last| last.held_out.behind(&best.held_out));
-    behind > CLEAR * error || tried.iter().rev().take_while(|a| a.rank > best.rank).count() >= 2
+    behind > CLEAR * error || tried.iter().rev().take_while(|a| a.rank > best.rank).count() >= LAST_BEHIND
 }
 
 /// The middle of the wider gap between a rank and its neighbours among those tried, where one is wide enough to matter.
