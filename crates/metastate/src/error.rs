@@ -3,6 +3,14 @@
 //! Not converging is never an error; it is a `Status`.
 
 /// A reason why the library refuses its input.
+///
+/// ```
+/// use metastate::{Label, StateIndex};
+///
+/// let error = StateIndex::from_labels(vec![Label::from("home"), Label::from("home")]).unwrap_err();
+/// assert_eq!(error.code(), "E-DATA-LABEL");
+/// assert_eq!(error.to_string(), "the label home stands for two states; labels must be distinct");
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // the fields are named in the sentences

@@ -5,6 +5,8 @@ use crate::linalg::{Mat, small, thin};
 use crate::solve::Factors;
 
 /// How the membership of a state is read off its transitions.
+///
+/// See the example of [`Assigner`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssignBy {
     /// The row of the penalised problem, `min 1/2 w^2 ||p - V u||^2 + lambda/2 sum_j ||V_j|| / ||U_j|| u_j^2` on the simplex, w the weight that
@@ -33,6 +35,21 @@ const STILL: f64 = 1e-13;
 const STILL_LIKELIHOOD: f64 = 1e-10;
 
 /// Reads memberships off transitions.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::{AssignBy, Assigner};
+/// use metastate::solve::Factors;
+///
+/// // Meta-state 0 leads to state 0, meta-state 1 to state 1.
+/// let identity = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+/// let factors = Factors { u: identity.clone(), v: identity };
+/// let assigner = Assigner::new(&factors, AssignBy::LeastSquares)?;
+/// // A state that was not in the fit, with three transitions to state 0 and one to state 1.
+/// let membership = assigner.membership(&[(0, 3.0), (1, 1.0)], 1.0).unwrap();
+/// assert!((membership[0] - 0.75).abs() < 1e-9);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Assigner<'a> {
     v: &'a Mat,

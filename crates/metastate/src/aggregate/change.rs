@@ -23,6 +23,8 @@ const MOST_TRANSITIONS: f64 = 2e7;
 const MOST_ENTRIES: usize = 1 << 22;
 
 /// How the test is made.
+///
+/// See the example of [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeSettings {
     /// Deals.
@@ -39,6 +41,8 @@ impl ChangeSettings {
 }
 
 /// A zone against no change.
+///
+/// See the example of [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ZoneChange {
     /// Transitions out of it.
@@ -57,6 +61,20 @@ impl ZoneChange {
 }
 
 /// All zones against no change.
+///
+/// ```
+/// use metastate::aggregate::{Change, ChangeSettings, Partition};
+/// use metastate::{Csr, Folds, Slices, StateIndex};
+///
+/// // In slice 0 everybody goes to state 0, in slice 1 to state 1.
+/// let slices = Slices::new(StateIndex::numbered(2), vec![(0, 0), (0, 1), (1, 0), (1, 1)], 2)?;
+/// let counts = Csr::from_triplets(2, 4, &[(0, 0, 50.0), (0, 3, 50.0), (1, 0, 50.0), (1, 3, 50.0)])?;
+/// let zones = Partition::numbered(vec![0, 1], &[0.5, 0.5], 2);
+/// let change = Change::test(&Folds::of_trips(&counts, 5, 0)?, &slices, &zones, &ChangeSettings::new(0))?.unwrap();
+/// assert_eq!(change.zones[0].p_value, 1.0 / 200.0); // no deal of the slices comes near to the data
+/// assert!(change.zones[0].gain() > 0.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// Deals.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 const NEAREST: usize = 6;
 
 /// Spatial coherence of a partition.
+///
+/// See the example of [`Neighbours`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coherence {
     /// Neighbouring pairs.
@@ -20,6 +22,16 @@ pub struct Coherence {
 }
 
 /// Pairs of places that are neighbours, each pair once, lower number first.
+///
+/// ```
+/// use metastate::aggregate::Neighbours;
+///
+/// // Four cells in a row.
+/// let neighbours = Neighbours::of_cells(&[(0.5, 0.5), (1.5, 0.5), (2.5, 0.5), (3.5, 0.5)], 1.0);
+/// assert_eq!(neighbours.pairs(), [(0, 1), (1, 2), (2, 3)]);
+/// let together = neighbours.coherence(&[0, 0, 1, 1]).unwrap();
+/// assert_eq!((together.same, neighbours.coherence(&[0, 1, 0, 1]).unwrap().same), (2.0 / 3.0, 0.0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Neighbours(Vec<(u32, u32)>);
 

@@ -4,6 +4,8 @@ use crate::linalg::singular::Products;
 use crate::linalg::{Mat, Operator, thin};
 
 /// `diag(weights) P`.
+///
+/// The rivals of [`rivals`](super::rivals) build it; see the example of [`rivals::fit`](super::rivals::fit).
 #[derive(Debug, Clone, Copy)]
 pub struct WeightedChain<'a> {
     /// P.

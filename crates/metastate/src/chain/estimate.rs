@@ -11,6 +11,17 @@ use crate::ledger::{Ledger, LedgerUnit};
 use crate::linalg::Csr;
 
 /// What the weight xi of a state counts.
+///
+/// ```
+/// use metastate::{Chain, Counts, Estimate, StateIndex, WeightsBy};
+///
+/// // A trajectory that begins in state 0 and never comes back to it.
+/// let counts = Counts::from_pairs(StateIndex::numbered(3), [(0, 1), (1, 2), (2, 1)])?;
+/// let of = |weights_by| Chain::estimate(&counts, &Estimate { weights_by, ..Estimate::default() });
+/// assert_eq!(of(WeightsBy::Departures)?.states(), 3); // state 0 was left once
+/// assert_eq!(of(WeightsBy::Arrivals)?.states(), 2); // and never reached, so that its weight would be zero
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WeightsBy {
     /// Transitions out of the state, as for trips by pick-up place (section 6.3).
@@ -21,6 +32,17 @@ pub enum WeightsBy {
 }
 
 /// Which states a chain keeps, by what can be reached from where.
+///
+/// ```
+/// use metastate::{Chain, Connected, Counts, Estimate, StateIndex};
+///
+/// // From states 0 and 1 a step leads to state 2, and none leads back.
+/// let counts = Counts::from_pairs(StateIndex::numbered(3), [(0, 1), (1, 0), (1, 2), (2, 2)])?;
+/// let chain = Chain::estimate(&counts, &Estimate { connected: Connected::Largest(1), ..Estimate::default() })?;
+/// assert_eq!(chain.kept(), [0, 1]);
+/// assert!(!chain.ledger().is_empty()); // the ledger names state 2
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Connected {
     /// All.
@@ -33,9 +55,10 @@ pub enum Connected {
 /// How a chain is estimated from counts.
 ///
 /// ```
-/// use metastate::{Estimate, WeightsBy};
+/// use metastate::{Connected, Estimate, WeightPower, WeightsBy};
 ///
-/// let as_along_a_trajectory = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
+/// let along_a_trajectory = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
+/// assert_eq!((along_a_trajectory.weight_power, along_a_trajectory.connected), (WeightPower::One, Connected::All));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Estimate {
@@ -200,6 +223,17 @@ impl Chain {
 }
 
 /// Transitions between two sets of labelled states.
+///
+/// ```
+/// use metastate::{Chain, Counts, StateIndex, TwoSided, WeightPower};
+///
+/// // From homes 0 and 1 to workplaces 2, 3 and 4.
+/// let counts = Counts::from_pairs(StateIndex::numbered(5), [(0, 2), (0, 3), (1, 3), (1, 4)])?;
+/// let chain = Chain::between(&TwoSided::of(&counts), WeightPower::One)?;
+/// assert_eq!((chain.p().rows(), chain.p().cols()), (2, 3));
+/// assert!(!chain.goes_on()); // nobody leaves a workplace
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct TwoSided {
     /// The labels of the rows.

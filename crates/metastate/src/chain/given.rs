@@ -19,6 +19,15 @@ const ROW_SUM_TOLD: f64 = 1e-8;
 const ROW_SUM_EXACT: f64 = 1e-12;
 
 /// Where xi comes from.
+///
+/// ```
+/// use metastate::{Chain, Given, Mat, RowWeights};
+///
+/// let p = Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8])?;
+/// let chain = Chain::from_dense(p, Given { weights: RowWeights::Stationary, ..Given::default() })?;
+/// assert!((chain.xi()[0] - 2.0 / 3.0).abs() < 1e-12); // xi^T P = xi^T
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum RowWeights {
     /// The stationary law of P.

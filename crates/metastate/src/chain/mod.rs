@@ -21,6 +21,16 @@ use crate::ledger::Ledger;
 use crate::linalg::{Csr, Operator};
 
 /// The power to which xi is raised in the diagonal of Xi; row i of the objective weighs `xi_i^(2 power)`.
+///
+/// ```
+/// use metastate::{Chain, Given, Mat, WeightPower};
+///
+/// let p = Mat::from_fn(2, 2, |_, _| 0.5);
+/// let chain = Chain::from_dense(p, Given::weights(vec![0.64, 0.36]))?;
+/// assert_eq!(chain.weights(), [0.64, 0.36]);
+/// assert_eq!(chain.with_weight_power(WeightPower::Half).weights(), [0.8, 0.6]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WeightPower {
     /// `xi`, as in the paper.

@@ -14,6 +14,18 @@ use crate::solve::score::Score;
 use crate::solve::select::HeldOut;
 
 /// How strongly the counts are shrunk, and what that is worth on held-out transitions.
+///
+/// ```
+/// use metastate::compare::Blend;
+/// use metastate::{Counts, Data, Estimate, StateIndex};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let blend = Blend::choose(&data, 2, 1.0, 5, 0)?;
+/// let (ahead, error) = blend.ahead();
+/// assert!(blend.pseudo > 0.0 && ahead.is_finite() && error >= 0.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Blend {

@@ -24,6 +24,8 @@ use crate::solve::score::{self, Score, Smoothing, score_at};
 use crate::solve::select::HeldOut;
 
 /// Who takes part.
+///
+/// The example of [`Arena`] judges two.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Contender {
@@ -86,6 +88,8 @@ pub enum Part {
 }
 
 /// How a contender did.
+///
+/// See the example of [`Arena`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Judged {

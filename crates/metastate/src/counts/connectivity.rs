@@ -7,6 +7,8 @@ use crate::graph::strong_classes;
 const NEAR_ABSORBING: f64 = 0.99;
 
 /// States that can all reach each other.
+///
+/// The example of [`Connectivity`] shows one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateClass {
     /// Number of states.
@@ -20,6 +22,17 @@ pub struct StateClass {
 }
 
 /// How the counts hang together.
+///
+/// ```
+/// use metastate::{Counts, StateIndex};
+///
+/// let counts = Counts::from_pairs(StateIndex::numbered(3), [(0, 1), (1, 0), (1, 2)])?;
+/// let found = counts.connectivity();
+/// assert_eq!(found.largest_class(), [0, 1]);
+/// assert_eq!((found.classes[0].states, found.classes[0].closed), (2, false)); // state 2 is reached from it
+/// assert_eq!((found.transient_states, found.absorbing_states), (2, 1));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connectivity {
     /// The strongly connected classes, most states first (then most weight, then lowest row).

@@ -15,6 +15,16 @@ use crate::ledger::{Ledger, LedgerUnit};
 use crate::linalg::Csr;
 
 /// Which pairs of frames, `lag` apart, count as transitions.
+///
+/// ```
+/// use metastate::{CountMode, Counts, StateIndex};
+///
+/// let frames: Vec<Option<u32>> = [0, 0, 1, 1, 0].map(Some).to_vec();
+/// let counted = |mode| Counts::from_trajectories(StateIndex::numbered(2), [frames.clone()], 2, mode);
+/// assert_eq!(counted(CountMode::Sliding)?.transitions(), 3.0); // frames 0 and 2, 1 and 3, 2 and 4
+/// assert_eq!(counted(CountMode::Strided)?.transitions(), 2.0); // frames 0 and 2, 2 and 4
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CountMode {
     /// Every frame begins a transition: (0, lag), (1, 1 + lag), ... All the data is used; the pairs overlap.

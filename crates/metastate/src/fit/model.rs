@@ -72,6 +72,19 @@ pub struct SlicedModel {
 }
 
 /// What a chain that goes on from where it arrives does: moves between zones, and the chain of the meta-states.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let inside = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3), (3, 2), (3, 3)].repeat(40);
+/// let clicks = inside.into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// let moves = model.moves()?;
+/// assert!(moves.flows.trade(0).self_share > 0.95); // the two groups of states are rarely left
+/// assert!(moves.kinetics.modes[1].timescale > 10.0); // in steps
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Moves {
     /// What moves between the zones.
@@ -145,6 +158,19 @@ impl Model {
 }
 
 /// Distances to the truth, relative to its size, in the norm of the objective.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::{Data, Estimate, FitOptions, Silent, WeightsBy, fit};
+///
+/// let truth = planted(30, 2, 1)?;
+/// let estimate = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
+/// let data = Data::from_counts(&truth.sample_counts(20_000, 1)?, &estimate)?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// let recovery = model.against(truth.chain()?.p(), &data);
+/// assert!(recovery.refit.unwrap() < recovery.sampling); // nearer to the truth than the counts are
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {

@@ -4,6 +4,8 @@ use crate::error::{Error, Result};
 use crate::solve::{Redundancy, Settings, Solver, Start, StopRule};
 
 /// Which convex problem is stated and proven.
+///
+/// See [`FitOptions::objective`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ObjectiveKind {
     /// The paper's: rows weighed by their share, every direction at the same price.
@@ -14,6 +16,8 @@ pub enum ObjectiveKind {
 }
 
 /// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states are worth their place.
+///
+/// The example of [`FitOptions`] sets one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Lambda {
     /// The smallest found at which no more meta-states pay than were chosen or given, or a smaller one where that keeps too few; with the whole path, the largest on it that gives as many.
@@ -26,6 +30,8 @@ pub enum Lambda {
 }
 
 /// How many meta-states.
+///
+/// The example of [`FitOptions`] sets one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rank {
     /// The smallest number that held-out transitions support.
@@ -36,6 +42,18 @@ pub enum Rank {
 }
 
 /// The second fit, at the rank of the first and without its penalty.
+///
+/// ```
+/// use metastate::fit::RefitKind;
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default().refit(RefitKind::None), &mut Silent)?;
+/// assert!(model.refit.is_none());
+/// assert_eq!(model.factors(), &model.solution.factors); // what is shown is then the solution that the proof speaks of
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefitKind {
     /// No second fit.
@@ -47,6 +65,17 @@ pub enum RefitKind {
 }
 
 /// How each state gets its one zone.
+///
+/// ```
+/// use metastate::fit::Clusters;
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let three = FitOptions::default().clusters(Clusters::Count(3))?;
+/// assert_eq!(fit(&data, &three, &mut Silent)?.zones.clusters(), 3);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clusters {
     /// k-means on the memberships, one zone for each meta-state.
@@ -69,6 +98,19 @@ impl Clusters {
 }
 
 /// The grid of lambdas from lambda_max down.
+///
+/// ```
+/// use metastate::fit::Path;
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let whole = FitOptions::default().path(Path { points: 4, whole: true, ..Path::default() })?;
+/// let points = fit(&data, &whole, &mut Silent)?.chosen.unwrap().points;
+/// assert_eq!(points.len(), 4);
+/// assert!(points.windows(2).all(|p| p[0].lambda > p[1].lambda)); // from lambda_max down
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Path {
     /// Values of lambda, at most.

@@ -20,6 +20,8 @@ const PASSES_A_DRAW: usize = 60;
 const TOLERANCE_OF_A_DRAW: f64 = 1e-7;
 
 /// The second fit.
+///
+/// See the example of [`RefitKind`](super::RefitKind).
 #[derive(Debug, Clone)]
 pub enum Refit {
     /// By least squares.
@@ -44,6 +46,18 @@ impl Refit {
 }
 
 /// What the bootstrap found.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default().bootstrap(20)?, &mut Silent)?;
+/// let found = &model.intervals.as_ref().unwrap().uncertainty;
+/// let (low, high) = (found.lower[(0, 0)], found.upper[(0, 0)]);
+/// assert!(low <= model.memberships()[(0, 0)] && model.memberships()[(0, 0)] <= high);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Intervals {

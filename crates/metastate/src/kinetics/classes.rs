@@ -16,6 +16,17 @@ fn latent_connected(left: &Mat, right: &Mat) -> bool {
 }
 
 /// How the states hang together.
+///
+/// ```
+/// use metastate::kinetics::Classes;
+/// use metastate::{DenseOperator, Mat};
+///
+/// // State 0 leads to state 1, which is never left.
+/// let found = Classes::of(&DenseOperator::new(Mat::from_vec(2, 2, vec![0.5, 0.5, 0.0, 1.0])?));
+/// assert!(!found.connected() && found.transient(0));
+/// assert_eq!(found.absorbing_states(), 1);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classes {
     /// The class of each state.

@@ -9,6 +9,18 @@ use crate::error::{Error, Result};
 use crate::linalg::Mat;
 
 /// The current from A to B.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::Flux;
+///
+/// let chain = Mat::from_vec(3, 3, vec![0.9, 0.1, 0.0, 0.05, 0.9, 0.05, 0.0, 0.1, 0.9])?;
+/// let flux = Flux::of_chain(&chain, &[0], &[2])?;
+/// let ways = flux.pathways(&[0], &[2], 0.99);
+/// assert_eq!(ways[0].nodes, [0, 1, 2]); // there is no other way
+/// assert!((ways[0].flux - flux.total).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Flux {
@@ -27,6 +39,8 @@ pub struct Flux {
 }
 
 /// One way from A to B.
+///
+/// See the example of [`Flux`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pathway {
     /// From A to B.

@@ -58,6 +58,8 @@ fn sweeps(s: usize) -> usize {
 }
 
 /// What kinetics are estimated from: the empirical chain and how often each state was left.
+///
+/// See the example of [`Kinetics`].
 #[derive(Debug, Clone, Copy)]
 pub struct Observations<'a> {
     /// P.
@@ -87,6 +89,21 @@ impl Uncertain<'_> {
 }
 
 /// The chain of the meta-states as the data have it.
+///
+/// ```
+/// use metastate::kinetics::{Kinetics, Observations};
+/// use metastate::{Chain, Counts, Estimate, Mat, StateIndex};
+///
+/// let inside = [(0, 1), (1, 0), (0, 0), (1, 1), (2, 3), (3, 2), (2, 2), (3, 3)].repeat(20);
+/// let counts = Counts::from_pairs(StateIndex::numbered(4), inside.into_iter().chain([(1, 2), (2, 1)]))?;
+/// let chain = Chain::estimate(&counts, &Estimate::default())?;
+/// let u = Mat::from_fn(4, 2, |i, j| f64::from(u8::from((i < 2) == (j == 0))));
+/// let data = Observations { p: chain.p(), departures: chain.departures(), overlap: 1.0, counted: true };
+/// let found = Kinetics::estimate(&u, &data, false, None)?;
+/// assert!(found.chain[(0, 0)] > 0.98); // 1 of 81 departures leaves the group
+/// assert!(found.modes[1].timescale > 30.0 && found.carries);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Kinetics {
@@ -291,6 +308,16 @@ pub fn modes_of(projected: &Mat, chain: &Mat) -> Vec<Mode> {
 }
 
 /// Mean steps of a chain from one meta-state to another, at least one; the mean return time where both are the same.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::mean_first_passage;
+///
+/// let chain = Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8])?;
+/// assert!((mean_first_passage(&chain, 0, 1) - 10.0).abs() < 1e-12);
+/// assert!((mean_first_passage(&chain, 0, 0) - 1.5).abs() < 1e-12); // the mean return time is 1 / pi_0
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn mean_first_passage(chain: &Mat, from: usize, to: usize) -> f64 {
     let others: Vec<usize> = (0..chain.rows()).filter(|&j| j != to).collect();
     let q = Mat::from_fn(others.len(), others.len(), |a, b| chain[(others[a], others[b])]);
@@ -303,6 +330,16 @@ pub fn mean_first_passage(chain: &Mat, from: usize, to: usize) -> f64 {
 }
 
 /// The probability of meeting one of `to` before any of `from`, from each meta-state of a chain.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::committor_of_chain;
+///
+/// let chain = Mat::from_vec(3, 3, vec![0.9, 0.1, 0.0, 0.05, 0.9, 0.05, 0.0, 0.1, 0.9])?;
+/// let reaches = committor_of_chain(&chain, &[0], &[2])?;
+/// assert!((reaches[1] - 0.5).abs() < 1e-12); // from the middle both ends are as likely
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn committor_of_chain(chain: &Mat, from: &[usize], to: &[usize]) -> Result<Vec<f64>> {
     flux::check(chain.rows(), from, to)?;
     Ok(first_met(chain, from, to))
@@ -323,6 +360,16 @@ pub fn stationary_of_chain(chain: &Mat, start: &[f64]) -> (Vec<Vec<usize>>, Vec<
 }
 
 /// The probability of ending in each closed class of a chain, `s x classes`.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::fates_of_chain;
+///
+/// // From 1 the chain ends in 0 three times of four, else in 2.
+/// let (_, fates) = fates_of_chain(&Mat::from_vec(3, 3, vec![1.0, 0.0, 0.0, 0.3, 0.6, 0.1, 0.0, 0.0, 1.0])?);
+/// assert!((fates[(1, 0)] - 0.75).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn fates_of_chain(chain: &Mat) -> (Structure, Mat) {
     let structure = Structure::of(chain);
     let (s, classes) = (chain.rows(), structure.closed.len());

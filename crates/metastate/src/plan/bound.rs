@@ -12,6 +12,8 @@ use super::log::Tried;
 use crate::linalg::{Mat, thin};
 
 /// What a policy can lose where next states fall as often as they were counted.
+///
+/// See the example of [`loss_bound`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LossBound {
     /// `2 gamma max |(P - X) v| / (1 - gamma)`.
@@ -30,6 +32,21 @@ impl LossBound {
 }
 
 /// Compares the counted chain with the fitted one, pair by pair.
+///
+/// ```
+/// use metastate::plan::{Decisions, loss_bound};
+/// use metastate::simulate::controlled;
+///
+/// let world = controlled(20, 2, 2, 1)?; // the truth
+/// let tried = world.tries(50, 0.1, 1)?.tried()?; // what a log of it says
+/// let (paid, all) = (world.rewards(), vec![true; tried.pairs.len()]);
+/// let v = metastate::Mat::from_fn(tried.reached.len(), 2, |j, k| world.v[(tried.reached[j] as usize, k)]);
+/// let decisions = Decisions { pairs: &tried.pairs, reached: &tried.reached, u: &world.u, v: &v, rewards: &paid, allowed: &all };
+/// let plan = decisions.solve(0.5)?;
+/// let bound = loss_bound(&tried, &world.u, &v, &paid, &plan, 0.5);
+/// assert!(0.0 < bound.loss && bound.loss <= bound.by_norm);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn loss_bound(tried: &Tried, u: &Mat, v: &Mat, rewards: &[f64], plan: &Plan, discount: f64) -> LossBound {
     let values: Vec<f64> = tried.reached.iter().map(|s| plan.value[*s as usize]).collect();
     let (n, s) = (v.rows(), v.cols());

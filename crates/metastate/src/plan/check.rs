@@ -25,6 +25,8 @@ use crate::solve::refit::{LikelihoodSettings, SpectralFits};
 const NORMAL_95: f64 = 1.959964;
 
 /// How a policy is checked.
+///
+/// See the example of [`check`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CheckSettings {
     /// Meta-states.
@@ -51,6 +53,8 @@ pub enum Unit {
 }
 
 /// What held-out records say.
+///
+/// See the example of [`check`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Checked {
     /// What the policies earn, discounted: the estimate.
@@ -76,6 +80,18 @@ pub struct Checked {
 }
 
 /// Checks policies learnt on parts of the log on the rest. `going` is asked between the parts and may end it.
+///
+/// ```
+/// use metastate::plan::{CheckSettings, check};
+/// use metastate::simulate::controlled;
+///
+/// let log = controlled(10, 2, 2, 1)?.episodes(100, 10, 0.1, 1)?;
+/// let settings = CheckSettings { rank: 2, prior: 1.0, discount: 0.8, untried: false, folds: 2, seed: 0 };
+/// let found = check(&log, &log.tried()?, &settings, || true)?;
+/// assert!(found.interval.0 < found.value && found.value < found.interval.1);
+/// assert_eq!(found.units, 100); // whole episodes were held out
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn check(log: &Log, tried: &Tried, settings: &CheckSettings, mut going: impl FnMut() -> bool) -> Result<Checked> {
     let (k, units) = (settings.folds, log.units());
     if k < 2 || units < 2 * k {

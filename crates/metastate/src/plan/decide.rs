@@ -10,6 +10,8 @@ const BETTER: f64 = 1e-12;
 const MOST_ROUNDS: usize = 1000;
 
 /// A controlled chain `P_a = U_a V^T` with its rewards.
+///
+/// The example of [`solve`](Decisions::solve) finds the best policy of one.
 #[derive(Debug, Clone, Copy)]
 pub struct Decisions<'a> {
     /// Which pairs of state and action there are.
@@ -27,6 +29,8 @@ pub struct Decisions<'a> {
 }
 
 /// A policy with its values in the fitted model.
+///
+/// See the example of [`Decisions::solve`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// What is paid from the next step on where a step leads into each meta-state, `w`.

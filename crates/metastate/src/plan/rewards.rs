@@ -18,6 +18,8 @@ const RIDGE: f64 = 1e-9;
 const ROUNDS: usize = 5;
 
 /// Rewards with standard errors.
+///
+/// See the example of [`rewards`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rewards {
     /// theta: what is paid for going to each meta-state.
@@ -37,6 +39,18 @@ pub struct Rewards {
 }
 
 /// From what was paid at the pairs with records; the others get what their memberships say.
+///
+/// ```
+/// use metastate::plan::rewards;
+/// use metastate::simulate::controlled;
+///
+/// let world = controlled(20, 2, 2, 1)?; // the truth
+/// let tried = world.tries(50, 0.1, 1)?.tried()?; // what a log of it says
+/// let found = rewards(&tried, tried.paid.as_ref().unwrap(), &world.u);
+/// let off = found.pair.iter().zip(world.rewards()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+/// assert!(off < 0.3);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn rewards(tried: &Tried, paid: &Paid, u: &Mat) -> Rewards {
     rewards_of(&tried.records, paid, u)
 }

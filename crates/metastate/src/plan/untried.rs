@@ -9,6 +9,8 @@ use crate::error::Result;
 use crate::linalg::Mat;
 
 /// Pairs with the guessed ones among them.
+///
+/// See the example of [`with_untried`].
 #[derive(Debug, Clone)]
 pub struct Extended {
     /// All pairs, in order.
@@ -22,6 +24,21 @@ pub struct Extended {
 }
 
 /// Adds a guess for every pair that was not tried, at states where something was and under actions that were tried somewhere.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::plan::with_untried;
+/// use metastate::plan::{Log, Records};
+/// use metastate::StateIndex;
+///
+/// // Of the four pairs of two states and two actions only two were tried.
+/// let records = Records { from: vec![0, 1], action: vec![0, 1], to: vec![1, 0], reward: Some(vec![0.0, 1.0]), episodes: None };
+/// let tried = Log::new(StateIndex::numbered(2), StateIndex::numbered(2), records)?.tried()?;
+/// let identity = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+/// let all = with_untried(&tried, &identity, &identity, &[0.0, 1.0])?;
+/// assert_eq!(all.guessed, [false, true, true, false]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn with_untried(tried: &Tried, u: &Mat, v: &Mat, rewards: &[f64]) -> Result<Extended> {
     let (pairs, s) = (&tried.pairs, u.cols());
     let shares = arrivals_by_metastate(tried, u, v);

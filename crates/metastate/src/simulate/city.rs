@@ -36,6 +36,8 @@ pub struct Trip {
 }
 
 /// A city with known zones.
+///
+/// See the example of [`city`].
 #[derive(Debug, Clone)]
 pub struct City {
     /// South-west corner of each cell on land, in whole cells.
@@ -49,6 +51,16 @@ pub struct City {
 }
 
 /// Draws a city with so many zones.
+///
+/// ```
+/// use metastate::simulate::city;
+///
+/// let city = city(5, 1)?;
+/// let trips = city.trips(100, 1)?;
+/// assert_eq!((city.zones(), trips.len()), (5, 100));
+/// assert!(trips.iter().all(|t| (t.from as usize) < city.cells()));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn city(zones: usize, seed: u64) -> Result<City> {
     if !(2..=40).contains(&zones) {
         return Err(Error::Setting { name: "the number of zones", value: zones.to_string(), allowed: "it must be between 2 and 40" });

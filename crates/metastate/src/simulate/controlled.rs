@@ -16,6 +16,8 @@ const SHARP: f64 = 3.0;
 const RARE: f64 = 3.0;
 
 /// `P_a = U_a V^T` with what is paid on arrival.
+///
+/// See the example of [`controlled`].
 #[derive(Debug, Clone)]
 pub struct Controlled {
     /// All pairs of state and action.
@@ -29,6 +31,15 @@ pub struct Controlled {
 }
 
 /// Draws a controlled chain: memberships by a power of exponentials, profiles uniform on the simplex times a power, rewards on arrival between 0 and 1.
+///
+/// ```
+/// use metastate::simulate::controlled;
+///
+/// let world = controlled(20, 3, 2, 1)?;
+/// let log = world.tries(5, 0.0, 1)?;
+/// assert_eq!(log.records().len(), 20 * 3 * 5); // each of the 60 pairs of state and action five times
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn controlled(states: usize, actions: usize, rank: usize, seed: u64) -> Result<Controlled> {
     let wrong = |name, value: usize, allowed| Err(Error::Setting { name, value: value.to_string(), allowed });
     if !(2..=1 << 24).contains(&states) {

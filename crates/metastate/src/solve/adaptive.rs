@@ -47,6 +47,8 @@ const BOTH_POINTS: usize = 400;
 pub(super) const RISE_BEFORE_GROWTH: f64 = 1e-6;
 
 /// Everything that a run needs to go on. Taken at safe points; [`resume`] continues from it bit for bit.
+///
+/// The example of [`resume`] keeps one and goes on from it.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The present point.
@@ -74,6 +76,20 @@ pub struct Snapshot {
 }
 
 /// Solves the problem. Never converging is no error: see [`Status`].
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, lambda_max, solve};
+/// use metastate::{Silent, Status};
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let lambda = 0.1 * lambda_max(chain.p(), chain.weights(), 0)?;
+/// let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
+/// let solution = solve(&problem, &Settings::default(), &mut Silent)?;
+/// assert_eq!(solution.status, Status::Certified); // the gap is at most 1e-3, and that is proven
+/// assert_eq!(solution.rank(), 2);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
     settings.check(problem.rows(), problem.cols())?;
     let mut stop: Option<Ended> = None;
@@ -82,6 +98,28 @@ pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer
 }
 
 /// Continues a run from a safe point, to the same bits as if it had never stopped.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Observer, Problem, Settings, Snapshot, lambda_max, resume, solve};
+/// use metastate::Silent;
+///
+/// /// Keeps the first safe point.
+/// struct First(Option<Snapshot>);
+/// impl Observer for First {
+///     fn safe_point(&mut self, snapshot: &Snapshot) {
+///         self.0.get_or_insert_with(|| snapshot.clone());
+///     }
+/// }
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let problem = Problem::new(chain.p(), chain.weights(), 0.1 * lambda_max(chain.p(), chain.weights(), 0)?)?;
+/// let mut first = First(None);
+/// let whole = solve(&problem, &Settings::default(), &mut first)?;
+/// let resumed = resume(&problem, &Settings::default(), first.0.unwrap(), &mut Silent)?;
+/// assert_eq!(resumed.factors, whole.factors);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observer: &mut dyn Observer) -> Result<Solution> {
     settings.check(problem.rows(), problem.cols())?;
     super::settings::check_factors(&snapshot.factors, problem.rows(), problem.cols())?;

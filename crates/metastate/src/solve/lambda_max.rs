@@ -92,6 +92,21 @@ fn priced_rank_one(problem: &Problem, u: Mat) -> Factors {
 /// `m(lambda) = max u^T (mu 1^T - grad g) v` at the rank-one solution is at least lambda (the solution's own pair reaches it) and
 /// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
 /// it, the climb slows down: its steps are extrapolated, and with few states the rest of the way is bracketed, with a thorough search at every step.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, lambda_max, solve};
+/// use metastate::Silent;
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let most = lambda_max(chain.p(), chain.weights(), 0)?;
+/// let rank = |share: f64| -> metastate::Result<usize> {
+///     let problem = Problem::new(chain.p(), chain.weights(), share * most)?;
+///     Ok(solve(&problem, &Settings::default(), &mut Silent)?.rank())
+/// };
+/// assert_eq!(rank(1.1)?, 1); // above it one meta-state is best
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
     lambda_max_in(p, weights, &Arc::new(Frame::plain(p.rows(), p.cols())), seed)
 }

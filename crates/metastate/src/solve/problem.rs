@@ -18,6 +18,8 @@ const DENSE_RESIDUAL: usize = 6000;
 const CANCELLED: f64 = 1e-4;
 
 /// The data, the weights and lambda.
+///
+/// The example of [`solve`](super::solve) states one and solves it.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
     /// P.
@@ -121,6 +123,19 @@ pub struct Objective {
 }
 
 /// `U` (`m x s`, rows sum to one) and `V` (`n x s`, columns sum to one).
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::solve::Factors;
+///
+/// let u = Mat::from_vec(3, 2, vec![0.0, 1.0, 0.0, 1.0, 1.0, 0.0])?;
+/// let v = Mat::from_vec(3, 2, vec![0.0, 0.5, 0.0, 0.5, 1.0, 0.0])?;
+/// let mut model = Factors { u, v };
+/// assert_eq!(model.mass(&[0.4, 0.4, 0.2]), [0.2, 0.8]);
+/// model.order_by_mass(&[0.4, 0.4, 0.2]); // the heavier meta-state becomes the first
+/// assert_eq!(model.u.row(0), [1.0, 0.0]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Factors {
     /// Memberships: the probability that state i acts as meta-state j.

@@ -18,6 +18,8 @@ pub enum Solver {
 }
 
 /// When Algorithm 1 may stop.
+///
+/// The example of [`Settings`] sets one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StopRule {
     /// The certified relative gap is at most this.
@@ -93,6 +95,15 @@ pub const TOLERANCE: f64 = 1e-5;
 pub const GAP: f64 = 1e-3;
 
 /// All choices but lambda.
+///
+/// ```
+/// use metastate::solve::{Settings, StopRule};
+///
+/// let sharper = Settings { stop: StopRule::Certificate { gap: 1e-5 }, ..Settings::default() };
+/// assert!(sharper.check(100, 100).is_ok());
+/// let impossible = Settings { max_rank: 0, ..Settings::default() };
+/// assert!(impossible.check(100, 100).is_err());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Local solver.

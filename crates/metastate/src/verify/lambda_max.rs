@@ -16,6 +16,8 @@ const AGAIN: (u64, f64, usize) = (8, 0.5, 600);
 const SMALLEST: f64 = 1e-9;
 
 /// What was found about a stated lambda_max.
+///
+/// See the example of [`check_lambda_max`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LambdaMaxCheck {
     /// Best `u^T W v` found at the stated value, where one meta-state should be optimal: at most 1 but for the search.
@@ -40,6 +42,18 @@ impl LambdaMaxCheck {
 }
 
 /// Looks at a stated lambda_max.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::lambda_max;
+/// use metastate::verify::check_lambda_max;
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let most = lambda_max(chain.p(), chain.weights(), 0)?;
+/// assert!(check_lambda_max(chain.p(), chain.weights(), most, 0)?.stands());
+/// assert!(!check_lambda_max(chain.p(), chain.weights(), 2.0 * most, 0)?.stands()); // too large a claim
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) -> Result<LambdaMaxCheck> {
     let rows = Rows::new("the transition matrix", p)?;
     let (m, n) = (rows.rows(), rows.cols());

@@ -29,6 +29,8 @@ const SUPPORT: f64 = 1e-9;
 
 /// A dual point handed out by the solver: `W = (mu 1^T - Xi^2 (a b^T - P)) / lambda - left diag(excess) right^T`. That its spectral norm
 /// is at most 1 is for the checker to prove.
+///
+/// See the example of [`recompute`].
 #[derive(Debug, Clone, Copy)]
 pub struct Witness<'a> {
     /// Left factor (one row a row of P).
@@ -78,6 +80,8 @@ pub enum BoundProof {
 }
 
 /// All figures of a solution, computed anew.
+///
+/// See the example of [`recompute`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recomputed {
     /// Number of columns of U and V.
@@ -134,6 +138,21 @@ pub struct Recomputed {
 /// Up to 1200 rows and columns the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
 /// when there is no witness, the dual is climbed for 60 steps. Beyond 5000 states only the witness, if there is one, is
 /// tried as a dual point. `seed` feeds the random starts; the result does not depend on the number of threads.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, lambda_max, solve};
+/// use metastate::verify::recompute;
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let lambda = 0.1 * lambda_max(chain.p(), chain.weights(), 0)?;
+/// let found = solve(&Problem::new(chain.p(), chain.weights(), lambda)?, &Settings::default(), &mut metastate::Silent)?;
+/// let (u, v) = (&found.factors.u, &found.factors.v);
+/// let again = recompute(chain.p(), chain.weights(), lambda, u, v, Some(found.witness.for_checking()), None, 0)?;
+/// assert!((again.objective - found.objective.value).abs() <= 1e-9 * again.objective);
+/// assert!(again.lower_bound <= again.objective);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[allow(clippy::too_many_arguments)] // a solution is these eight things
 pub fn recompute(
     p: &dyn Operator,

@@ -14,6 +14,17 @@ pub struct ClosedClass {
 }
 
 /// Closed classes and what lies between them.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::Structure;
+///
+/// // 0 and 1 take turns; 2 leads to 0.
+/// let found = Structure::of(&Mat::from_vec(3, 3, vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.5, 0.0, 0.5])?);
+/// assert_eq!((found.closed[0].members.as_slice(), found.closed[0].period), (&[0, 1][..], 2));
+/// assert_eq!(found.transient, [2]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Structure {
     /// By their first member. There is at least one.

@@ -27,6 +27,8 @@ const ADDED: usize = 8;
 const ROUNDS: usize = 200;
 
 /// What is known about the identity of one meta-state.
+///
+/// See the example of [`identify`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Identity {
     /// Largest membership of any state.
@@ -47,6 +49,20 @@ pub struct Identity {
 }
 
 /// One [`Identity`] a meta-state; `weights` is the law of the states (xi).
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::{LatentChain, identify};
+///
+/// // The chain of the example of `LatentChain`.
+/// let u = Mat::from_vec(3, 2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0])?;
+/// let v = Mat::from_vec(3, 2, vec![0.4, 0.1, 0.4, 0.1, 0.2, 0.8])?;
+/// let chain = LatentChain::new(&u, &v)?;
+/// let found = identify(&chain, &[0.25, 0.25, 0.5])?;
+/// assert_eq!(found[0].anchors, [0, 1]); // both act as meta-state 0 only
+/// assert!(found[0].ambiguity > 0.1); // yet its profile is not determined: no state is reached through meta-state 1 alone
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn identify(chain: &LatentChain, weights: &[f64]) -> Result<Vec<Identity>> {
     let shares = chain.memberships_of(weights)?;
     let one = |j: usize| {
