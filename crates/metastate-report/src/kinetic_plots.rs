@@ -29,7 +29,7 @@ pub(crate) fn implied(story: &KineticsStory) -> Option<String> {
     let sx = Scale::new(story.lags.iter().map(|l| l.lag), true, x0, x1, ROOM)?;
     let values = lines.iter().flatten().flat_map(|(lag, t)| [Some(*lag), t.0, t.1, t.2]).flatten();
     let sy = Scale::new(values, true, y0, y1, ROOM)?;
-    let mut out = SHEET.begin("Implied timescales", "Timescales in frames against the lag in frames, both logarithmic; bands are 90 % intervals. In the grey a process is shorter than its lag.");
+    let mut out = SHEET.begin("Implied timescales", "Timescales in frames against the lag in frames, both logarithmic; bands are 90 % intervals. In the grey area a timescale is shorter than its lag.");
     let inside = |y: f64| y.clamp(y1, y0);
     let first = story.lags.first().map_or(1.0, |l| l.lag);
     let last = story.lags.last().map_or(1.0, |l| l.lag);
@@ -94,7 +94,7 @@ pub(crate) fn flux(story: &KineticsStory) -> Option<String> {
     }
     let title = format!("Reactive flux from meta-state {} to {}", from + 1, to + 1);
     let words = format!(
-        "One passage in {:.4} frames. Meta-states stand at their committor, arrows are the net flux, circles the stationary shares.",
+        "One passage in {:.4} frames. The position of a meta-state is its committor, arrows are the net flux, circles the stationary shares.",
         story.lag / flux.total
     );
     let mut out = SHEET.begin(&title, &words);
