@@ -119,7 +119,7 @@ impl Sink for Collector<'_> {
             )
             .file(file)
             .value(format!("{} x {}", shape.rows, shape.cols))
-            .remedy("store it as a sparse matrix, use a machine with more memory, or insist with a larger --memory-limit"));
+            .remedy("store it as a sparse matrix, use a machine with more memory, or allow more with a larger --memory-limit"));
         }
         self.d = Some(shape.rows);
         if shape.dense && self.as_ == Some(As::Matrix) {

@@ -88,7 +88,7 @@ impl Expression {
     pub(crate) fn ids(&self, batch: &Batch<'_>, slot: usize, labels: &mut LabelSet) -> Result<Vec<u32>> {
         let Some(part) = self.part else { return labels.ids(batch, slot, &self.column) };
         let failed = |e: String| {
-            IngestError::new(Code::Type, format!("{self} cannot be told of this column ({e})"))
+            IngestError::new(Code::Type, format!("{self} cannot be computed from this column ({e})"))
                 .file(batch.file)
                 .column(&self.column)
                 .remedy("name a column of dates or times, or of texts such as 2015-12-01 08:30:00")
@@ -151,7 +151,7 @@ impl Expression {
                 Some(text) => match clock(without_offset(text)) {
                     Some(t) => out.append_value(t),
                     None => {
-                        let e = IngestError::new(Code::Number, format!("this is not a date or time, of which {self} could be told"));
+                        let e = IngestError::new(Code::Number, format!("this is not a date or time, so {self} cannot be computed from it"));
                         let remedy = format!(
                             "dates are written 2015-12-01 or 2015-12-01 08:30:00; leave such rows out with --where \"{} <> '{}'\"",
                             self.column,

@@ -156,7 +156,7 @@ fn absorbed(e: metastate::Error, stationary: bool) -> CliError {
             "E-DATA-ONE-STATE",
             format!("the stationary law of this matrix is all on one state ({label}): the others lead into it and never come back, so they have no weight"),
         )
-        .remedy("give the states weights of your own with --weights, such as how often each of them begins"),
+        .remedy("give the weights of the states with --weights, such as how often a trajectory begins in each of them"),
         other => other.into(),
     }
 }
@@ -168,11 +168,11 @@ fn weights_of_parts(chain: &Chain, stationary: bool) -> Option<String> {
     match classes.transient_states() {
         _ if !stationary => None,
         0 if closed > 1 => Some(format!(
-            "the matrix has {closed} closed classes and so several stationary laws; the weights are those that an even start leads to, and --weights gives others"
+            "the matrix has {closed} closed classes and so several stationary laws; the weights are those of the law that a uniform start leads to; --weights gives others"
         )),
         0 => None,
         _ => Some(
-            "some states are left for good and have no stationary share, so every state weighs the same; --weights gives other weights"
+            "some states are left for ever and have no stationary share, so every state weighs the same; --weights gives other weights"
                 .to_owned(),
         ),
     }

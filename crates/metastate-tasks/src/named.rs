@@ -117,7 +117,7 @@ fn known(
     let cells = before.is_some_and(Ground::is_cells);
     let Some(file) = asked.places.as_deref().filter(|_| command.places.is_some()) else {
         if command.outline.is_some() && (cells || coordinates.is_none()) {
-            return Err(CliError::bad("E-CLI-PLACES", "--outline is about places of a list, and the states of this result are none")
+            return Err(CliError::bad("E-CLI-PLACES", "--outline needs a list of places, and the states of this result have none")
                 .at(place.display().to_string())
                 .remedy("give their places with --places, or leave out --outline"));
         }

@@ -152,7 +152,7 @@ fn load_one(place: &Path, asked_for: &Value) -> Result<Unfinished> {
     if body.asked_for != *asked_for {
         return Err(CliError::bad("E-CLI-RESUME", "the checkpoint is of a run with other inputs or options")
             .at(place.display().to_string())
-            .remedy("give the same inputs and options as then, or remove the checkpoint folder and run without --resume"));
+            .remedy("give the same inputs and options as in that run, or remove the checkpoint folder and run without --resume"));
     }
     let file = place.join("factors.npz");
     let arrays = read_npz(&file).map_err(|e| bad(e.to_string()))?;

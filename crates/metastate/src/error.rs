@@ -52,7 +52,7 @@ pub enum Error {
     Unfinished { what: String },
     /// Something that needs a chain that goes on, asked of one that does not.
     #[error(
-        "origins and destinations are two different sets, so nothing goes on from where it arrives: there is no latent chain, and no times, forecasts or stationary law"
+        "origins and destinations are two different sets, so that no transition can follow another: there is no latent chain, and no times, forecasts or stationary law"
     )]
     DoesNotGoOn,
     /// The caller's observer ended the work before there was a result.

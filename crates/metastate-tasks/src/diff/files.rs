@@ -113,7 +113,7 @@ fn page(diff: &Diff) -> String {
         100.0 * diff.stayed,
         shown(diff.adjusted_rand),
         shown(diff.normalised_mutual_information),
-        diff.flows_apart.map_or_else(String::new, |x| format!("; {:.1} % of the flows between zones are others", 100.0 * x)),
+        diff.flows_apart.map_or_else(String::new, |x| format!("; {:.1} % of the flows between zones are different", 100.0 * x)),
         s.only_first,
         100.0 * s.only_first_mass,
         s.only_second,

@@ -251,18 +251,18 @@ fn hints(r: &PlanRecord) -> Vec<String> {
     let mut hints = Vec::new();
     if r.incomplete > 0 && !r.untried {
         hints.push(format!(
-            "at {} states some action was never tried: nothing is known of it, and the policy leaves it out (column `untried`; --untried takes it at a guess)",
+            "in {} states some actions were never tried: nothing is known about them there, and the policy does not take them (column `untried`; with --untried their effect is guessed)",
             r.incomplete
         ));
     }
     if r.guessed > 0 {
         hints.push(format!(
-            "{} states take an action that was never tried there: its value is a guess from states that are reached alike (`records` is 0)",
+            "{} states take an action that was never tried there: its value is guessed from states that are reached through the same meta-states (`records` is 0)",
             r.guessed
         ));
     }
     if r.ends > 0 {
-        hints.push(format!("{} states were reached and never left: they are taken for ends, and their value is 0", r.ends));
+        hints.push(format!("{} states were reached and never left: they count as end states, and their value is 0", r.ends));
     }
     if r.barely > 0 {
         hints.push(format!("{} states take an action that was tried there at most twice: its value rests on the meta-states", r.barely));
@@ -270,11 +270,14 @@ fn hints(r: &PlanRecord) -> Vec<String> {
     if let Some(c) = &r.check
         && c.claimed > c.value + BEYOND * c.error
     {
-        hints.push(format!("held-out records give less than the plan claims: {:.4} against {:.4}; believe the former", c.value, c.claimed));
+        hints.push(format!(
+            "on held-out records the policy earns {:.4}, less than the {:.4} that the model predicts; trust the value on held-out records",
+            c.value, c.claimed
+        ));
     }
     if r.bound.is_some_and(|b| !b.says_something) {
         hints.push(
-            "the bound on the loss says nothing here: it is larger than what any policy could lose; the held-out value does say something"
+            "the bound on the loss is of no use here, because it is larger than what any policy could lose; use the value on held-out records"
                 .to_owned(),
         );
     }
@@ -292,18 +295,24 @@ pub fn describe(r: &PlanRecord, folder: &Path) -> String {
     match (&r.check, &r.not_checked) {
         (Some(c), _) => {
             text += &format!(
-                "held out ({} {}, {} folds): {:.4}, between {:.4} and {:.4} 19 times of 20; such policies claim {:.4}",
+                "held out ({} {}, {} folds): {:.4}, between {:.4} and {:.4} 19 times of 20; the model predicts {:.4} for such policies",
                 c.units, c.unit, c.folds, c.value, c.low, c.high, c.claimed
             );
-            text += &c.log.map_or_else(String::new, |log| format!(", the log itself earned {log:.4}"));
-            text += &format!("; as good as {:.0} records of even weight, {:.0} % of the visits covered\n", c.effective, 100.0 * c.covered);
+            text += &c.log.map_or_else(String::new, |log| format!(", the policy in the log earned {log:.4}"));
+            text += &format!(
+                "; this is as precise as {:.0} records of equal weight, and the records cover {:.0} % of the visits\n",
+                c.effective,
+                100.0 * c.covered
+            );
         }
         (None, Some(why)) => text += &format!("not checked on held-out records: {why}\n"),
         (None, None) => {}
     }
     if let Some(b) = &r.bound {
-        text +=
-            &format!("bound on the loss, in the process as it was counted: {:.4} (no policy can lose more than {:.4})\n", b.loss, b.any);
+        text += &format!(
+            "bound on the loss, if next states occur as often as they were counted: {:.4} (no policy can lose more than {:.4})\n",
+            b.loss, b.any
+        );
     }
     r.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
     text + &format!("written policy.csv, q.parquet and plan.json to {}", folder.display())

@@ -40,7 +40,7 @@ impl Given {
         let refuse = |sentence: &str| {
             CliError::bad("E-CLI-ARGUMENT", sentence.to_owned())
                 .at(path.display().to_string())
-                .remedy("give the columns state, action and reward (paid for doing it there), state and reward (for doing anything there), or to and reward (paid on arrival)")
+                .remedy("give the columns state, action and reward (for taking this action in this state), or state and reward (for any action in this state), or to and reward (for arriving in this state)")
         };
         let label = |row: usize, column: usize| table.value(row, column).map(Label::from);
         let (state, action, to) = (table.column("state"), table.column("action"), table.column("to"));

@@ -203,7 +203,7 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
     }
     if solution.status == Status::RankCap {
         hints.push(format!(
-            "more than {max_rank} meta-states would lower the objective; a larger lambda asks for fewer, a larger --max-rank allows more"
+            "more than {max_rank} meta-states would lower the objective; a larger lambda needs fewer, a larger --max-rank allows more"
         ));
     }
     if solution.status != Status::Certified {
@@ -211,7 +211,7 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
             Some(gap) => format!(
                 "the penalised solution is not proven optimal: its objective is proven to be within {gap:.2e} of the best possible one"
             ),
-            None => "nothing was proven of how far the objective of the penalised solution is from the best possible one".to_owned(),
+            None => "nothing was proven about how far the objective of the penalised solution is from the best possible one".to_owned(),
         });
     }
     hints

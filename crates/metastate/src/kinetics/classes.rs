@@ -108,7 +108,7 @@ impl Classes {
             };
         }
         if transient > 0 {
-            text += &format!("; {transient} states are left for good sooner or later and have fates instead of stationary shares");
+            text += &format!("; {transient} states are left for ever sooner or later and have fates instead of stationary shares");
             if share < 1.0 {
                 text += &format!(" ({:.3} % of the transitions begin there; the times are those of the rest)", 100.0 * (1.0 - share));
             }

@@ -225,14 +225,14 @@ impl Kinetics {
         if !self.straddling.is_empty() {
             self.carries = false;
             self.sentences.push(format!(
-                "meta-states {} hold states that the data never join in both directions; times between such states are infinite and this model does not show it: ask for more meta-states, or for --connected largest",
+                "meta-states {} hold states that the data do not connect in both directions; times between such states are infinite and this model does not show it: take more meta-states, or --connected largest",
                 names(&self.straddling)
             ));
         }
         if !basis.told_apart {
             self.carries = false;
             self.sentences.push(
-                "the memberships of some meta-states are all but the same, so that the data cannot tell their times apart: ask for fewer meta-states or a smaller penalty"
+                "the memberships of some meta-states are nearly the same, so that the data cannot tell their times apart: take fewer meta-states or a smaller penalty"
                     .to_owned(),
             );
         }
@@ -243,7 +243,7 @@ impl Kinetics {
         {
             self.carries = false;
             self.sentences.push(format!(
-                "these meta-states cannot carry the slowest process: {} lags here, {} in the states' own chain; ask for more meta-states, a longer lag or a refit by likelihood",
+                "these meta-states cannot represent the slowest process: its timescale is {} lags here and {} in the states' own chain; take more meta-states, a longer lag or a refit by likelihood",
                 short(own),
                 short(micro)
             ));
@@ -261,7 +261,7 @@ impl Kinetics {
         let rare = self.rarely_left(basis, data);
         if !rare.is_empty() {
             self.sentences.push(format!(
-                "the data leave meta-states {} fewer than {FEW_EXITS:.0} times: times that lead out of them are rough, see --bootstrap",
+                "the data leave meta-states {} fewer than {FEW_EXITS:.0} times: the times to leave them are uncertain, see --bootstrap",
                 names(&rare)
             ));
         }

@@ -70,7 +70,7 @@ impl Structure {
             ));
         }
         if !self.transient.is_empty() {
-            parts.push(format!("meta-states {} are left for good sooner or later and have no stationary share", names(&self.transient)));
+            parts.push(format!("meta-states {} are left for ever sooner or later and have no stationary share", names(&self.transient)));
         }
         for class in self.closed.iter().filter(|c| c.period > 1) {
             parts.push(format!(
