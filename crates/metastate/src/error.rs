@@ -1,4 +1,4 @@
-//! What can be wrong with the data or the settings. One sentence each: what happened, the value met, what to do.
+//! What can be wrong with the data or the settings. Each message is one sentence: what happened, the value that was found, what to do.
 //!
 //! Not converging is never an error; it is a `Status`.
 

@@ -268,14 +268,12 @@ impl FitArgs {
         self.chooses() || self.bootstrap > 0 || (self.refit_kind() == RefitKind::Likelihood && self.prior.is_none())
     }
 
-    /// How to refit. The lambda that is chosen is a large one, which finds the rank and proves it; its solution is shrunk too far to predict
-    /// or to make zones, so there the refit is part of the answer.
+    /// The second fit: the one that is given, otherwise the library's for these options.
     pub fn refit_kind(&self) -> RefitKind {
         self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
     }
 
-    /// How states get their one meta-state. Refitted memberships are near 0 and 1 and speak for themselves; those of the penalised solution
-    /// are blurred, and the paper clusters them.
+    /// How states get their one meta-state: as given, otherwise as the library does it for these options.
     pub fn hard(&self) -> Clusters {
         let blurred = self.refit_kind() == RefitKind::None && self.objective == ObjectiveKind::Paper;
         self.clusters.unwrap_or(if blurred { Clusters::Rank } else { Clusters::Membership })

@@ -1,10 +1,10 @@
-//! Memberships for states that were not in the fit, from where their own transitions went: the destinations V stay as they are.
+//! Memberships for states that were not in the fit, computed from where their own transitions went. The destinations V do not change.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, small, thin};
 use crate::solve::Factors;
 
-/// How the membership of a state is read off its transitions.
+/// How the membership of a state is computed from its transitions.
 ///
 /// See the example of [`Assigner`].
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ const STILL: f64 = 1e-13;
 /// The same for the slower likelihood.
 const STILL_LIKELIHOOD: f64 = 1e-10;
 
-/// Reads memberships off transitions.
+/// Computes memberships from transitions.
 ///
 /// ```
 /// use metastate::Mat;
@@ -109,7 +109,7 @@ impl<'a> Assigner<'a> {
             next.iter_mut().zip(&ahead).zip(gradient.iter().zip(&q)).for_each(|((n, a), (g, q))| *n = a - step * (g - q));
             crate::linalg::simplex::project(&mut next, &mut f64::INFINITY.clone());
             let moved = next.iter().zip(&u).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
-            // Momentum that points uphill is dropped.
+            // Momentum in a direction in which the objective rises is dropped.
             let uphill: f64 = ahead.iter().zip(&next).zip(&u).map(|((a, n), u)| (a - n) * (n - u)).sum();
             let grown = if uphill > 0.0 { 1.0 } else { 0.5 * (1.0 + (1.0 + 4.0 * momentum * momentum).sqrt()) };
             let carry = if uphill > 0.0 { 0.0 } else { (momentum - 1.0) / grown };

@@ -15,9 +15,9 @@ use crate::chain::Slices;
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 
-/// How often slices are dealt anew.
+/// How often slices are permuted at random.
 const PERMUTATIONS: usize = 199;
-/// More transitions than this are not permuted.
+/// With more transitions than this the test is not made.
 const MOST_TRANSITIONS: f64 = 2e7;
 /// Entries of the table of one zone (folds, slices, zones).
 const MOST_ENTRIES: usize = 1 << 22;
@@ -34,13 +34,13 @@ pub struct ChangeSettings {
 }
 
 impl ChangeSettings {
-    /// 199 deals.
+    /// With 199 random permutations.
     pub fn new(seed: u64) -> Self {
         ChangeSettings { permutations: PERMUTATIONS, seed }
     }
 }
 
-/// A zone against no change.
+/// The test of one zone against the hypothesis that nothing changes.
 ///
 /// See the example of [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,13 +54,13 @@ pub struct ZoneChange {
 }
 
 impl ZoneChange {
-    /// Nats a transition that the slices are worth.
+    /// By how many nats knowing the slice improves the prediction of one transition.
     pub fn gain(&self) -> f64 {
         if self.transitions > 0.0 { self.log_ratio / self.transitions } else { 0.0 }
     }
 }
 
-/// All zones against no change.
+/// The test of all zones against the hypothesis that nothing changes.
 ///
 /// ```
 /// use metastate::aggregate::{Change, ChangeSettings, Partition};

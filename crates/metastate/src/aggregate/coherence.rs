@@ -1,4 +1,4 @@
-//! Whether zones hang together on the map: the share of neighbouring places that lie in the same zone, against the share that
+//! How connected zones are on the map: the share of neighbouring places that lie in the same zone, against the share that
 //! zones of the same sizes, dealt to the places at random, would have.
 
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ impl Neighbours {
         &self.0
     }
 
-    /// How far this partition hangs together; `None` without neighbours.
+    /// How coherent this partition is on the map; `None` without neighbours.
     pub fn coherence(&self, labels: &[u32]) -> Option<Coherence> {
         if self.0.is_empty() {
             return None;

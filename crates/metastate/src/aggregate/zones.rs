@@ -31,7 +31,7 @@ pub struct Trade {
     pub inflow: f64,
     /// Share of all transitions that leave for other zones.
     pub outflow: f64,
-    /// Share of the zone's departures that stay in it; zero when nobody left.
+    /// Share of the zone's departures that stay in it; zero where there are no departures.
     pub self_share: f64,
 }
 

@@ -24,14 +24,14 @@ use crate::linalg::Csr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WeightsBy {
-    /// Transitions out of the state, as for trips by pick-up place (section 6.3).
+    /// Transitions out of the state, as for trips by pick-up place (the paper's section 6.4).
     #[default]
     Departures,
     /// Transitions into the state, as along a trajectory (2.1).
     Arrivals,
 }
 
-/// Which states a chain keeps, by what can be reached from where.
+/// Which states a chain keeps.
 ///
 /// ```
 /// use metastate::{Chain, Connected, Counts, Estimate, StateIndex};
@@ -81,7 +81,7 @@ impl Chain {
     ///
     /// A state needs a positive weight. Which states have one depends on what the weight counts:
     ///
-    /// - By departures (the taxi trips of section 6.3), a state that was never left has no weight. It is left out, as row and
+    /// - By departures (the taxi trips of section 6.4), a state that was never left has no weight. It is left out, as row and
     ///   as column, and the transitions into it go with it. A state whose every transition led to such a state is then never
     ///   left either, and so on until nothing changes. The rows that remain hold observed transitions only.
     /// - By arrivals (2.1), a state that was never reached has no weight, such as the first frame of a trajectory when the chain
@@ -89,7 +89,7 @@ impl Chain {
     ///   left stays, with the uniform row `1/d` of (2.2).
     ///
     /// A state never seen at all goes in both cases. The power of the weights plays no part in this, so that fits with different
-    /// powers speak of the same states; in particular power zero gives weight 1 to the states above, not to the ones left out.
+    /// powers have the same states; in particular power zero gives weight 1 to the states above, not to the ones left out.
     ///
     /// The ledger of the chain names the states left out and counts the transitions that went with them.
     pub fn estimate(counts: &Counts, options: &Estimate) -> Result<Chain> {

@@ -1,4 +1,4 @@
-//! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (section 6.1).
+//! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (the paper's section 6.2).
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::graph::peel;
 use crate::ledger::{Ledger, LedgerUnit};
 use crate::linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator, thin};
 
-/// Sums of float32 probabilities miss one by this much.
+/// Sums of float32 probabilities may differ from one by this much.
 const ROW_SUM_ALLOWED: f64 = 1e-6;
-/// Rows that were divided by a sum further from one than this are told of in the ledger.
+/// Rows whose sum is further from one than this are divided by it and listed in the ledger.
 const ROW_SUM_TOLD: f64 = 1e-8;
 const ROW_SUM_EXACT: f64 = 1e-12;
 
@@ -39,8 +39,8 @@ pub enum RowWeights {
 
 /// What comes with a matrix of probabilities.
 ///
-/// The matrix is checked at the door: finite, non-negative, rows that sum to one within 1e-6. Rows within 1e-12 are taken as
-/// they are; others are divided by their sum, and the ledger tells of those beyond 1e-8. Where states are transient the stationary law gives them no weight; then every state weighs the
+/// The matrix is checked first: entries must be finite and non-negative, and rows must sum to one within 1e-6. Rows within 1e-12 are not
+/// changed; others are divided by their sum, and the ledger lists those beyond 1e-8. Where states are transient the stationary law gives them no weight; then every state weighs the
 /// same, `1 / d`. A state whose given weight is zero is left out, as row
 /// and as column; the rows of the others are divided by what remains of them, and a row of which nothing remains goes too.
 ///
@@ -202,7 +202,7 @@ impl Chain {
     }
 }
 
-/// A row whose sum is so far from one that the ledger tells of it.
+/// A row whose sum is so far from one that the ledger lists it.
 fn told(row: usize, sum: f64) -> Option<usize> {
     ((sum - 1.0).abs() > ROW_SUM_TOLD).then_some(row)
 }
@@ -261,7 +261,7 @@ impl States {
     }
 }
 
-/// xi on the way in: sums to one, may hold zeros.
+/// xi before states are left out: it sums to one and may hold zeros.
 struct Weights {
     xi: Vec<f64>,
     residual: Option<f64>,

@@ -1,5 +1,5 @@
-//! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states. Rows and columns may be different sets; a chain that goes on from where it arrives has the same
-//! labels on both sides.
+//! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states. Rows and columns may be different sets. A chain *goes on from where it arrives* when they are the same
+//! states, so that each step can begin where the step before ended.
 
 pub(crate) mod empirical;
 mod estimate;
@@ -61,7 +61,7 @@ impl WeightPower {
     }
 }
 
-/// A Markov chain with weighted rows. Every state has `xi > 0`: where the weight is zero the data says nothing of the row,
+/// A Markov chain with weighted rows. Every state has `xi > 0`: where the weight is zero the data say nothing about the row,
 /// and the dual problem would be unbounded, so such states are left out on the way in and named in the ledger.
 ///
 /// ```
@@ -116,7 +116,7 @@ impl Chain {
         &self.destinations
     }
 
-    /// Whether the chain goes on from where it arrives: rows and columns are the same states. A latent chain, its times and forecasts exist only then.
+    /// Whether rows and columns are the same states, so that each step can begin where the step before ended. Only then there is a latent chain, with its times and forecasts.
     pub fn goes_on(&self) -> bool {
         self.goes_on
     }

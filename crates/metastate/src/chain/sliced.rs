@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Csr, Mat};
 use crate::solve::Factors;
 
-/// Counts with the slices told apart: rows are states, columns are slices and states.
+/// Counts for each slice: rows are states, columns are pairs of a slice and a state.
 ///
 /// ```
 /// use metastate::{Chain, Counts, Csr, Estimate, Label, SlicedCounts, StateIndex};
@@ -124,7 +124,7 @@ impl Slices {
 pub struct Sliced {
     /// Which column is what.
     pub slices: Arc<Slices>,
-    /// The chain of the same states that knows of no slice: what goes on from where it arrives.
+    /// The chain of the same states without slices, in which each step begins where the step before ended.
     pub whole: Chain,
 }
 

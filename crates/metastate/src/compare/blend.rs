@@ -1,5 +1,5 @@
-//! Between the counts and the model: each row of counts shrunk towards its row of `U V^T`, `(n_ij + c x_ij) / (n_i + c)`. A state that was left often is known by itself, a rare one by its
-//! meta-states; c, in transitions, says where one becomes the other, and is chosen on held-out transitions.
+//! Between the counts and the model: each row of counts shrunk towards its row of `U V^T`, `(n_ij + c x_ij) / (n_i + c)`. A state that was left often then follows its own counts, and a rare one its
+//! meta-states; c, in transitions, is the number of departures at which both weigh the same, and is chosen on held-out transitions.
 
 use rayon::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::solve::refit::{LikelihoodSettings, SpectralFits};
 use crate::solve::score::Score;
 use crate::solve::select::HeldOut;
 
-/// How strongly the counts are shrunk, and what that is worth on held-out transitions.
+/// How strongly the counts are shrunk, and the scores on held-out transitions with and without it.
 ///
 /// ```
 /// use metastate::compare::Blend;

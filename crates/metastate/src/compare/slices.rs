@@ -20,7 +20,7 @@ const PRIORS: [f64; 3] = [2.0, 10.0, 50.0];
 /// Numbers of meta-states that are tried for each slice alone, besides that of the shared zones.
 const RANKS: [usize; 4] = [1, 2, 4, 8];
 
-/// How slices are told apart.
+/// How a model uses the slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SliceMethod {
     /// One set of zones, and where they lead in each slice.

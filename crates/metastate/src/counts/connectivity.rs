@@ -21,7 +21,7 @@ pub struct StateClass {
     pub first_state: usize,
 }
 
-/// How the counts hang together.
+/// Which states can reach which in the counts.
 ///
 /// ```
 /// use metastate::{Counts, StateIndex};
@@ -39,7 +39,7 @@ pub struct Connectivity {
     pub classes: Vec<StateClass>,
     /// The class (place in `classes`) of each state.
     pub class_of: Vec<u32>,
-    /// Seen states in a class that can be left for good.
+    /// States that were seen, in a class that can be left and never entered again.
     pub transient_states: usize,
     /// States reached or left whose only exit is to themselves, or that were reached and never left.
     pub absorbing_states: usize,

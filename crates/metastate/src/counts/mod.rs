@@ -34,8 +34,8 @@ pub enum CountMode {
     Strided,
 }
 
-/// How often each state was followed by each other state. Counts are `f64`: whole numbers up to 2^53 are exact, and weights
-/// such as passengers a trip are welcome.
+/// How often each state was followed by each other state. Counts are `f64`: whole numbers up to 2^53 are exact, and they may be
+/// weights, such as the passengers of each trip.
 ///
 /// ```
 /// use metastate::{Counts, StateIndex};
@@ -213,7 +213,7 @@ impl Counts {
     }
 
     /// Only the states named, in the order they have now; transitions from or to any other state go. `reason` is the key
-    /// under which the ledger tells of it.
+    /// under which the ledger lists it.
     pub fn restrict(&self, keep: &[usize], reason: &str) -> Result<Counts> {
         let d = self.states();
         let mut kept = vec![false; d];

@@ -83,7 +83,7 @@ impl Data {
         self.sliced.as_ref().map(|s| s.slices.as_ref())
     }
 
-    /// The chain that goes on from where it arrives: of data with slices, the chain without them. None where origins and destinations are different sets.
+    /// The chain in which each step begins where the step before ended: for data with slices, the chain without them. None where origins and destinations are different sets.
     pub fn going_on(&self) -> Option<&Chain> {
         match &self.sliced {
             Some(sliced) => Some(&sliced.whole),

@@ -147,7 +147,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     finish(data, options, Solved { lambda_max, chosen, near_of_matrix, solution, stated: None }, observer)
 }
 
-/// The stated problem, solved, and how it was come by.
+/// The solved problem, and how rank and lambda were chosen for it.
 struct Solved {
     lambda_max: f64,
     chosen: Option<Chosen>,

@@ -19,7 +19,7 @@ use super::whitened::Stated;
 
 /// The meta-states behind a chain, and how good they are known to be.
 ///
-/// There may be two sets of factors: the [`solution`](Model::solution) of the penalised problem, which the proof speaks of, and the [`refit`](Model::refit) at the same
+/// There may be two sets of factors: the [`solution`](Model::solution) of the penalised problem, which the proof is about, and the [`refit`](Model::refit) at the same
 /// rank without the penalty, which predicts better and has no proof. [`factors`](Model::factors) are the ones to show: those of the refit where there is one.
 ///
 /// ```
@@ -63,7 +63,7 @@ pub struct Model {
 pub struct SlicedModel {
     /// Which row of V is which slice and which state.
     pub slices: Slices,
-    /// The model of the chain without its slices: the same memberships, profiles added up over the slices. What goes on from step to step speaks of it.
+    /// The model of the chain without its slices: the same memberships, profiles added up over the slices. Everything about more than one step uses it.
     pub whole: Factors,
     /// Flows between the meta-states in each slice.
     pub flows: SliceFlows,
@@ -71,7 +71,7 @@ pub struct SlicedModel {
     pub change: Option<Change>,
 }
 
-/// What a chain that goes on from where it arrives does: moves between zones, and the chain of the meta-states.
+/// The moves between zones and the chain of the meta-states, for a chain whose rows and columns are the same states.
 ///
 /// ```
 /// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
@@ -187,7 +187,7 @@ pub(super) fn zones(clusters: Clusters, u: &Mat, xi: &[f64], seed: u64) -> Resul
     let by_kmeans = |k: usize| -> Result<Partition> { Ok(kmeans(u, xi, &KMeans::new(k, u.rows(), u.cols(), seed))?.partition) };
     match clusters {
         Clusters::Membership => Ok(Partition::by_membership(u, xi)),
-        // More meta-states than states: a zone for each cannot be had.
+        // More meta-states than states: there cannot be a zone for each of them.
         Clusters::Rank if u.cols() > u.rows() => Ok(Partition::by_membership(u, xi)),
         Clusters::Rank => Ok(by_kmeans(u.cols())?.numbered_as_columns(u, xi)),
         Clusters::Count(k) => by_kmeans(k),
@@ -220,7 +220,7 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
 /// A meta-state with less of all departures than this is nothing but rounding.
 const NOTHING: f64 = 1e-9;
 
-/// Meta-states that no state belongs to most: nobody should take them for zones that were found.
+/// Meta-states that are the largest membership of no state: they are no zones that were found.
 pub(super) fn without_states(u: &Mat, xi: &[f64]) -> Option<String> {
     let s = u.cols();
     let (mut most, mut mass) = (vec![false; s], vec![0.0; s]);

@@ -1,4 +1,4 @@
-//! How the outside watches a fit, stops it, and keeps what is worth keeping. What to keep is decided here, where to keep it by the caller.
+//! How a caller watches a fit, stops it, and stores what an interrupted fit needs to go on. What is stored is decided here, where it is stored by the caller.
 
 use crate::solve::path::LambdaPoint;
 use crate::solve::select::{Attempt, Choice, Outlook};
@@ -44,7 +44,7 @@ pub struct Unfinished {
     pub snapshot: Option<Snapshot>,
 }
 
-/// Watches a fit. The methods of [`Observer`] hear of the solve at the lambda wanted; everything else has a method here. All have empty defaults.
+/// Watches a fit. The methods of [`Observer`] are called during the solve at the chosen lambda; everything else has a method here. All have empty defaults.
 ///
 /// ```
 /// use metastate::fit::{FitObserver, Stage};

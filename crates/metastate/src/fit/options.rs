@@ -1,4 +1,4 @@
-//! What a caller may ask of a fit. Every value is checked when it is set, so that options that exist are options that hold.
+//! The options of a fit. Every value is checked when it is set, so that all options that exist are valid.
 
 use crate::error::{Error, Result};
 use crate::solve::{Redundancy, Settings, Solver, Start, StopRule};
@@ -15,7 +15,7 @@ pub enum ObjectiveKind {
     Whitened,
 }
 
-/// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states are worth their place.
+/// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states the solution has.
 ///
 /// The example of [`FitOptions`] sets one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -51,7 +51,7 @@ pub enum Rank {
 /// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
 /// let model = fit(&data, &FitOptions::default().refit(RefitKind::None), &mut Silent)?;
 /// assert!(model.refit.is_none());
-/// assert_eq!(model.factors(), &model.solution.factors); // what is shown is then the solution that the proof speaks of
+/// assert_eq!(model.factors(), &model.solution.factors); // what is shown is then the solution that is proven
 /// # Ok::<(), metastate::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,7 +304,7 @@ impl FitOptions {
         self
     }
 
-    /// How states get their zones. Unless given, by the largest membership after a second fit, whose memberships are near 0 and 1 and speak for themselves; by
+    /// How states get their zones. Unless given, by the largest membership after a second fit, whose memberships are near 0 and 1; by
     /// k-means without one, as in the paper, because penalised memberships are blurred.
     pub fn clusters(mut self, clusters: Clusters) -> Result<Self> {
         if clusters == Clusters::Count(0) {
@@ -358,7 +358,7 @@ impl FitOptions {
         self.lambda == Lambda::Chosen
     }
 
-    /// The second fit that will be made. A whitened solution needs none.
+    /// The second fit that will be made.
     pub fn refit_kind(&self) -> RefitKind {
         self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
     }
@@ -384,7 +384,7 @@ impl FitOptions {
         &self.solver
     }
 
-    /// What these options ask of each other: no value alone can tell.
+    /// Checks the options against each other.
     pub(super) fn check(&self, rows: usize, cols: usize, counted: bool) -> Result<()> {
         self.solver.check(rows, cols)?;
         if self.objective == ObjectiveKind::Whitened {

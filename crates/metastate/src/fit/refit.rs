@@ -13,7 +13,7 @@ use crate::solve::{Control, Factors, Problem, Solution};
 
 /// Relative decrease and sweeps at which the least-squares refit ends.
 const LEAST_SQUARES: (f64, usize) = (1e-8, 2000);
-/// How often an interval holds what it speaks of.
+/// How often an interval contains the true value.
 pub const CONFIDENCE: f64 = 0.9;
 /// Passes and tolerance of the refit of each draw: it starts from the published solution, so few are enough.
 const PASSES_A_DRAW: usize = 60;

@@ -2,7 +2,7 @@
 //! the noise.
 //!
 //! 1. Rank and prior on held-out transitions, as always.
-//! 2. The likelihood at that rank. Its memberships and destinations span the directions that are worth looking in; nothing else is taken from it but the start.
+//! 2. The likelihood at that rank. Its memberships and destinations span the directions that cost less; apart from these, only the start is taken from it.
 //! 3. The noise: the largest singular value of what it leaves of the data, off those directions. lambda is [`ABOVE_NOISE`] times that, so no further direction pays because of noise.
 //! 4. The convex problem with those weights, prices and lambda, solved and proven. Its solution is the model.
 
@@ -33,7 +33,7 @@ use crate::solve::{
 pub const PRICE: f64 = 0.2;
 /// lambda, as a multiple of the noise.
 pub const ABOVE_NOISE: f64 = 2.5;
-/// The smallest noise that is told, beside the largest singular value of the data (which is one): below it there is none.
+/// The smallest noise that is reported, relative to the largest singular value of the data (which is one): below it there is none.
 const LEAST_NOISE: f64 = 1e-6;
 /// Precision of the noise, and vectors that its search may multiply by.
 const NOISE: (f64, usize) = (1e-4, 400);

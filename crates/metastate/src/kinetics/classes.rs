@@ -15,7 +15,7 @@ fn latent_connected(left: &Mat, right: &Mat) -> bool {
     classes == 1 && (0..right.rows()).all(|i| right.row(i).iter().any(|x| *x > 0.0))
 }
 
-/// How the states hang together.
+/// Which states can reach which.
 ///
 /// ```
 /// use metastate::kinetics::Classes;
@@ -58,7 +58,7 @@ impl Classes {
         self.closed.len() == 1
     }
 
-    /// Whether a state can be left for good.
+    /// Whether a state can be left and never reached again.
     pub fn transient(&self, state: usize) -> bool {
         !self.closed[self.class_of[state] as usize]
     }
@@ -70,7 +70,7 @@ impl Classes {
         list
     }
 
-    /// States that can be left for good.
+    /// States that can be left and never reached again.
     pub fn transient_states(&self) -> usize {
         (0..self.class_of.len()).filter(|&i| self.transient(i)).count()
     }

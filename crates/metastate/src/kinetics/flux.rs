@@ -1,4 +1,4 @@
-//! Transition path theory: who carries the current from A to B, at what rate, along which ways (Metzner, Schütte and Vanden-Eijnden 2009; nothing is assumed reversible).
+//! Transition path theory: the current from A to B, its rate, and the ways that it takes (Metzner, Schütte and Vanden-Eijnden 2009; nothing is assumed reversible).
 //!
 //! With the stationary law a, the forward committor q+ and the backward one q-, the current along j -> k is `f_jk = a_j q-_j K_jk q+_k`; what leaves A in total, F, divided by `sum_j a_j q-_j` is
 //! the rate from A to B.
@@ -82,7 +82,7 @@ impl Flux {
         Ok(Flux::assembled(gross, forward, backward, total, on_the_way))
     }
 
-    /// The strongest ways from A to B, strongest first, until this share of the current is told: each takes what its narrowest step can carry.
+    /// The strongest ways from A to B, strongest first, until they carry this share of the current: each carries as much as its narrowest step can.
     pub fn pathways(&self, from: &[usize], to: &[usize], share: f64) -> Vec<Pathway> {
         let mut left = self.net.clone();
         let (mut found, mut told) = (Vec::new(), 0.0);

@@ -1,7 +1,7 @@
-//! Kinetics: times, rates and fates that neither a prior nor a penalty makes.
+//! Kinetics: times, rates and fates (where the chain ends) that depend on neither a prior nor a penalty.
 //!
-//! The factors of a fit are shrunk: a prior or a penalty draws all memberships towards their mean, and `K = V^T U` forgets faster than the data do. The memberships
-//! themselves lose little by it, because shrinking all of them alike leaves the space that they span as it was. So the chain of the meta-states is estimated once more
+//! The factors of a fit are shrunk: a prior or a penalty draws all memberships towards their mean, and the timescales of `K = V^T U` are shorter than those of the data. The memberships
+//! themselves lose little by it, because shrinking all of them alike does not change the space that they span. So the chain of the meta-states is estimated once more
 //! on the data, at the memberships found:
 //!
 //! ```text
@@ -12,10 +12,10 @@
 //! itself, whatever m, D and the shrinking. Elsewhere the few steps turn the space towards the slow processes. `docs/kinetics.md` measures bias and spread, beside the alternatives that
 //! were tried.
 //!
-//! The projection may have small negative entries. [`Kinetics::chain`] is the stochastic matrix next to it in the norm of `W^T D W`; passage times, committors, fluxes and forecasts are
-//! its own, timescales are those of the projection.
+//! The projection may have small negative entries. [`Kinetics::chain`] is the stochastic matrix nearest to it in the norm of `W^T D W`; passage times, committors, fluxes and forecasts are
+//! computed from this chain, timescales from the projection.
 //!
-//! First of all comes connectivity (`classes`): what the data never join has no time between them, and no prior may invent one.
+//! Connectivity comes first (`classes`): where the data do not connect two states, there is no time between them, and no prior may make one.
 
 mod classes;
 mod flux;
@@ -41,11 +41,11 @@ use crate::linalg::{Csr, Mat, Operator, thin};
 use crate::solve::bootstrap::Resample;
 use project::{Basis, Moments};
 
-/// The slowest timescale may be shorter than the microstates' own by this factor before the result says that its meta-states cannot carry it.
+/// The slowest timescale may be shorter than the microstates' own by this factor before the result says that its meta-states cannot represent it.
 const CARRIES: f64 = 1.5;
 /// A meta-state that the data leave fewer times than this is named.
 const FEW_EXITS: f64 = 5.0;
-/// The projection and its stochastic neighbour may differ by this share in the slowest timescale before it is told.
+/// The projection and its stochastic neighbour may differ by this share in the slowest timescale before a sentence says so.
 const NEAR: f64 = 0.2;
 
 /// Sweeps that the search for the stochastic neighbour may take, and the work (`s^3` a sweep) that it may take where it is done once for each part of the data: what is left after that is left in
@@ -125,7 +125,7 @@ pub struct Kinetics {
     pub share: f64,
     /// Steps of P that the memberships were carried along, m.
     pub steps: usize,
-    /// Whether the memberships of all meta-states can be told apart; where not, so cannot their times.
+    /// Whether the memberships of all meta-states are different enough to be distinguished. Where they are not, their times cannot be distinguished either.
     pub told_apart: bool,
     /// Whether detailed balance was imposed.
     pub reversible: bool,
@@ -398,7 +398,7 @@ fn takes_over(found: &[Mode], chain: &Mat, unit: usize) -> bool {
     found.iter().skip(unit).any(|m| m.modulus() >= 1.0) || found.len() < chain.rows()
 }
 
-/// Four digits, as people write them.
+/// A number with four digits.
 pub(crate) fn short(x: f64) -> String {
     let digits = if x.abs() >= 1.0 && x.is_finite() { (3 - x.abs().log10().floor() as i32).max(0) as usize } else { 4 };
     format!("{x:.digits$}")

@@ -1,11 +1,11 @@
-//! How the solver sees a transition matrix: two products and its rows. Where P lives (sparse in memory, dense, exact low
-//! rank, and later mapped or shared between processes) is known to nobody else.
+//! How the solver sees a transition matrix: two products and its rows. Only this module knows how P is stored (sparse in memory,
+//! dense, or in exact low rank).
 
 use super::thin::{self, BLOCK};
 use super::{Csr, Mat, wide};
 use crate::error::{Error, Result};
 
-/// One row of an operator, as it is stored.
+/// One row of an operator, in the form in which it is stored.
 #[derive(Debug, Clone, Copy)]
 pub enum Row<'a> {
     /// Columns (ascending) and values; all else is zero.
@@ -42,7 +42,7 @@ impl Row<'_> {
     }
 }
 
-/// A matrix P known by its products with thin matrices: rows are origins, columns destinations. In a chain that goes on from where it arrives they are the same set.
+/// A matrix P known by its products with thin matrices: rows are origins, columns destinations. In a chain whose steps can follow each other they are the same set.
 ///
 /// ```
 /// use metastate::{DenseOperator, Mat, Operator};

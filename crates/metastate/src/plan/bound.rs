@@ -4,8 +4,8 @@
 //! `e = gamma max |(P - X) v|`, and a policy that is greedy for values that are off by e loses at most `2 e / (1 - gamma)` at any state, against all policies on the same pairs. Since `|(P - X) v|` is at
 //! most half the span of v times `||P - X||_1`, and v spans at most `span(r) / (1 - gamma)`, that is at most `2 gamma / (1 - gamma)^2 span(r) ||P - X||_1 / 2`: the first form is never worse.
 //!
-//! Here P is the counted chain. The bound is a theorem about a process whose next states fall exactly as often as they were counted, with these rewards. Of the true process it proves nothing: with few
-//! records a pair the counts are far from it, further than the model is, and the bound is larger than what any policy could lose at all. [`LossBound::says_something`] tells.
+//! Here P is the counted chain. The bound is a theorem about a process whose next states fall exactly as often as they were counted, with these rewards. About the true process it proves nothing: with few
+//! records of a pair the counts are further from it than the model is, and the bound is larger than what any policy could lose. [`LossBound::says_something`] says whether it is smaller.
 
 use super::decide::Plan;
 use super::log::Tried;

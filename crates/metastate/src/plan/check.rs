@@ -1,4 +1,4 @@
-//! What a policy earns, told by records that it was not learnt from.
+//! What a policy earns, estimated on records that it was not learnt from.
 //!
 //! The log is dealt into folds, whole episodes where it has them. On all folds but one the chain is fitted again at the rank and prior of the model, rewards are estimated and a plan is made; on the fold
 //! that was held out the plan's own claim is corrected by what it missed there (the doubly robust estimate in its marginalised form, Kallus and Uehara 2020):
@@ -63,7 +63,7 @@ pub struct Checked {
     pub error: f64,
     /// The interval that holds it 19 times of 20.
     pub interval: (f64, f64),
-    /// What the same policies claim of themselves.
+    /// What the model predicts for the same policies.
     pub claimed: f64,
     /// What the episodes of the log earned themselves, discounted; none without episodes.
     pub log: Option<f64>,
@@ -79,7 +79,7 @@ pub struct Checked {
     pub folds: usize,
 }
 
-/// Checks policies learnt on parts of the log on the rest. `going` is asked between the parts and may end it.
+/// Checks policies that were learnt on a part of the log on the rest of it. `going` is asked between the parts and may end it.
 ///
 /// ```
 /// use metastate::plan::{CheckSettings, check};

@@ -1,4 +1,4 @@
-//! What an action is paid, estimated from what was paid.
+//! The reward of each action, estimated from the rewards in the log.
 //!
 //! The mean over the few records of a pair is noisy. What is paid on arrival depends on the meta-state that the pair leads into, so that `r(s, a)` is near `U_a(s) . theta` with one
 //! reward a meta-state, and every pair's own records say how far it is from there. With `y` the mean over `n` records, `sigma^2` the variance within pairs and `tau^2` that between pairs about
@@ -6,8 +6,8 @@
 //!
 //! `r = U_a(s) . theta + b (y - U_a(s) . theta)`, `b = tau^2 / (tau^2 + sigma^2 / n)`:
 //!
-//! a pair with many records keeps what it saw, one with few leans on its meta-states. Both variances are estimated (`tau^2` by moments), so that where meta-states say nothing of
-//! rewards, `theta` is flat and `b` near one. Where rewards do not vary within a pair, nothing leans.
+//! a pair with many records keeps what it saw, one with few is drawn towards its meta-states. Both variances are estimated (`tau^2` by moments), so that where meta-states say nothing of
+//! rewards, `theta` is flat and `b` near one. Where rewards do not vary within a pair, no pair is drawn towards its meta-states.
 
 use super::log::{Paid, Tried};
 use crate::linalg::{Mat, small, thin};

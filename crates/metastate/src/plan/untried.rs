@@ -1,6 +1,6 @@
 //! Pairs of state and action that the log does not hold.
 //!
-//! What was never tried cannot be told. A policy leaves such pairs out unless it is asked to guess; then a pair gets what its neighbours have: states that are reached through the
+//! What was never tried is not known. A policy does not use such pairs unless it is asked to guess; then a pair gets the mean of its neighbours: of states that are reached through the
 //! same meta-states, under the same action. With `q_j(s)` the share of meta-state j in the arrivals at s, a meta-state has memberships and a reward under each action, the mean over
 //! its states weighed by records and `q_j`, and the guess for (s, a) is their mean over `q(s)`.
 

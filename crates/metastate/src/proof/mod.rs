@@ -1,8 +1,8 @@
-//! What is proven. Only this module can make a [`Proven`], and only a `Proven` may become a certified gap, reach a file or a
-//! page, or carry the word *certified*. What merely steers the solver is a [`super::solve::steer::Steering`], another type.
+//! What is proven. Only this module can make a [`Proven`], and only a `Proven` may become a certified gap, be written to a file or a
+//! page, or be called *certified*. The estimate that steers the solver has another type, [`super::solve::steer::Steering`].
 //!
 //! The chain of inequalities, each step with its rounding, is written down in `docs/mathematics.md`; the numbers (P1) to
-//! (P7) below and in the rooms of this module are those of that page.
+//! (P7) below and in the parts of this module are those of that page; (P8) is in `docs/whitened.md`.
 //!
 //! (P1) For nonnegative u, v: `u^T W v <= ||W||_2 ||u|| ||v||`. So `||W||_2 <= 1` gives `Omega(X) >= <W, X>`.
 //! (P2) Then for every stochastic X and every vector nu, `f(X) >= D(W, nu)`: see `value`.
@@ -204,7 +204,7 @@ impl Default for Effort {
     }
 }
 
-/// A point of the dual that may be worth proving: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, before clipping.
+/// A point of the dual that may give a good bound: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, before clipping.
 ///
 /// The example of [`prove`] has two.
 #[derive(Debug, Clone, Copy)]

@@ -19,7 +19,7 @@ const WEST: i64 = -410;
 const SOUTH: i64 = 4120;
 /// Distance at which the pull of a zone has fallen to 1/e, in cells.
 const REACH: f64 = 4.0;
-/// Share of the trips that stay in their zone, before gravity has its say.
+/// Share of the trips that stay in their zone, before the gravity law is applied.
 const STAY: f64 = 0.62;
 
 /// A trip: origin and destination with coordinates.

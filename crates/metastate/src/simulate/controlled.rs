@@ -12,7 +12,7 @@ use crate::plan::{Log, Pairs, Records};
 
 /// Memberships are powers of exponentials: mostly of one meta-state.
 const SHARP: f64 = 3.0;
-/// Rewards of states are powers of uniform numbers: few are worth going to.
+/// Rewards of states are powers of uniform numbers, so that few of them are large.
 const RARE: f64 = 3.0;
 
 /// `P_a = U_a V^T` with what is paid on arrival.
@@ -77,14 +77,14 @@ pub fn controlled(states: usize, actions: usize, rank: usize, seed: u64) -> Resu
 }
 
 impl Controlled {
-    /// What each pair is paid in the mean, `U V^T paid`.
+    /// The mean reward of each pair, `U V^T paid`.
     pub fn rewards(&self) -> Vec<f64> {
         let mut theta = vec![0.0; self.v.cols()];
         (0..self.v.rows()).for_each(|j| theta.iter_mut().zip(self.v.row(j)).for_each(|(t, v)| *t += v * self.paid[j]));
         (0..self.u.rows()).map(|p| thin::dot(self.u.row(p), &theta)).collect()
     }
 
-    /// A log in which every pair is tried so many times, each record for itself. `noise` is the standard deviation that is added to what is paid.
+    /// A log in which every pair is tried so many times, independently. `noise` is the standard deviation of the noise in the rewards.
     pub fn tries(&self, each: usize, noise: f64, seed: u64) -> Result<Log> {
         let mut walk = Walk::new(self, noise, seed)?;
         let mut records = Records { reward: Some(Vec::new()), ..Records::default() };
@@ -96,7 +96,7 @@ impl Controlled {
         self.log(records)
     }
 
-    /// A log of episodes from even starts in which actions are taken by chance.
+    /// A log of episodes that begin in a uniformly random state and in which actions are taken at random.
     pub fn episodes(&self, episodes: usize, length: usize, noise: f64, seed: u64) -> Result<Log> {
         let mut walk = Walk::new(self, noise, seed)?;
         let mut records = Records { reward: Some(Vec::new()), episodes: Some(Vec::new()), ..Records::default() };

@@ -1,4 +1,4 @@
-//! The paper's test chains (section 6.1): `P* = U* V*^T` with factors drawn uniformly from simplices.
+//! The paper's test chains (section 6.2): `P* = U* V*^T` with factors drawn uniformly from simplices.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};

@@ -1,6 +1,6 @@
 //! How sure the memberships are: data are drawn many times from a world whose truth is known, each draw is fitted from the published solution on, and its meta-states are
-//! matched to it. Trips are drawn from the fitted model (`world`), trajectories by blocks of frames, because frames depend on each other. The draws say how wide an interval must be to hold
-//! what it speaks of as often as stated (`intervals`); what that is, and what it is not, stands in `docs/statistics.md` with the measured coverage.
+//! matched to it. Trips are drawn from the fitted model (`world`), trajectories by blocks of frames, because frames depend on each other. The draws say how wide an interval must be to contain
+//! the true value as often as stated (`intervals`); what the true value is, and what it is not, is explained in `docs/statistics.md`, with the measured coverage.
 
 mod intervals;
 mod world;

@@ -29,7 +29,7 @@ const DETECTED: f64 = 1e-9;
 const DEAR: usize = 1_000_000;
 /// Up to this number of states the answer is bracketed.
 const BRACKETED_STATES: usize = 600;
-/// Where the climb begins, as a share of `sum xi^2`: where all rows are alike every lambda is large enough, and this one is told.
+/// Where the climb begins, as a share of `sum_i Xi_i^2`: where all rows are alike every lambda is large enough, and this one is returned.
 const SMALLEST: f64 = 1e-9;
 /// Rounds of the fixed point, at most.
 const ROUNDS: usize = 100;
@@ -39,7 +39,7 @@ const PRICED_SWEEPS: usize = 500;
 const PRECISION: f64 = 1e-4;
 
 /// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(m) ||v||` on the simplex,
-/// m the number of rows, `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
+/// m the number of rows, `c = sum_i Xi_i^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
 /// `alpha (c + lambda sqrt(m) / ||v||) = c`, found by bisection.
 pub fn rank_one(problem: &Problem) -> Factors {
     let frame = &problem.frame;
@@ -203,7 +203,7 @@ enum From<'a> {
 fn best_pair(problem: &Problem, from: From, seed: u64) -> (f64, Mat) {
     let (m, lambda) = (problem.rows(), problem.lambda);
     let x = rank_one(problem);
-    // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), from the first KKT condition with u_i = 1.
+    // mu_i = Xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), from the first KKT condition with u_i = 1.
     let mut q = Mat::default();
     problem.times_v(&x.v, &mut q);
     let norm2 = thin::dot(x.v.as_slice(), x.v.as_slice());

@@ -99,7 +99,7 @@ impl Side {
         1.0 - self.delta * self.delta
     }
 
-    /// The span multiplied by a number, the rest as it is.
+    /// The span multiplied by a number, the rest unchanged.
     fn with_span_times(&self, x: &Mat, factor: f64) -> Mat {
         let inside = self.inside(x);
         let mut out = x.clone();

@@ -1,4 +1,4 @@
-//! How the outside watches and stops a run. Progress bars, clocks, Ctrl-C and files all live behind this trait.
+//! How a caller watches and stops a run. Progress bars, clocks, Ctrl-C and files are all behind this trait.
 
 use super::adaptive::Snapshot;
 use super::kkt::LocalErrors;

@@ -28,7 +28,7 @@ pub struct Problem<'a> {
     pub xi: &'a [f64],
     /// The diagonal of Xi^2.
     pub xi2: Vec<f64>,
-    /// The price of a unit of Omega.
+    /// The cost of one unit of Omega.
     pub lambda: f64,
     /// `||Xi P||_F^2`.
     pub data_norm2: f64,
@@ -307,7 +307,7 @@ impl<'a> Problem<'a> {
         (0.5 * self.data_norm2 - cross + 0.5 * thin::dot(a.as_slice(), g.as_slice())).max(0.0)
     }
 
-    /// `1/2 sum_i xi_i^2 ||p_i - V u_i||^2`, free of cancellation, `O(m n s)`.
+    /// `1/2 sum_i Xi_i^2 ||p_i - V u_i||^2`, free of cancellation, `O(m n s)`.
     fn fidelity_by_rows(&self, x: &Factors) -> f64 {
         let (m, n) = (self.rows(), self.cols());
         let residual = |rows: std::ops::Range<usize>| {

@@ -1,4 +1,4 @@
-//! What the caller may choose. Checked once, at the door.
+//! What the caller may choose. It is checked once, before the solve.
 
 use super::local::BbFormula;
 use super::problem::Factors;
@@ -13,7 +13,7 @@ pub enum Solver {
     Fast,
     /// The paper's PALM with Barzilai-Borwein steps and the non-monotone search.
     PalmBb(BbFormula),
-    /// The paper's PALM with the theoretical steps (5.3): correct, and very slow.
+    /// The paper's PALM with the theoretical steps (5.4): correct, and very slow.
     PalmLipschitz,
 }
 
@@ -44,7 +44,7 @@ pub enum StopRule {
 pub enum LocalStop {
     /// relLE1 and relLE2 are at most the tolerance.
     Kkt,
-    /// The paper's (5.5): the mean of the last `window` values is within `decrease` of the present one.
+    /// The paper's (5.6): the mean of the last `window` values is within `decrease` of the present one.
     Decrease {
         /// Values averaged; the paper uses 30.
         window: usize,
@@ -70,7 +70,7 @@ pub enum Start {
 pub enum Redundancy {
     /// Times `||Xi P||_F`; and F may not rise by more than the local tolerance.
     Relative(f64),
-    /// As it is (the paper's 5e-5 and 1.5e-4), whatever F does.
+    /// An absolute number (the paper's 5e-5 and 1.5e-4), however F changes.
     Absolute(f64),
 }
 
@@ -86,7 +86,7 @@ pub enum Removal {
     UnitAtoms,
 }
 
-/// Never more columns than this, unless the caller says otherwise. People can neither name nor draw more, and data that asks for more says so.
+/// Never more columns than this, unless the caller says otherwise. People can neither name nor draw more; where more would be better, the result says so.
 pub const MAX_RANK: usize = 50;
 
 /// KKT residual to reach, unless the caller says otherwise.
@@ -164,7 +164,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The paper's own choices: PALM-BB from `start_rank` random columns, rule (5.5), one column at a time, exact stopping.
+    /// The paper's own choices: PALM-BB from `start_rank` random columns, rule (5.6), one column at a time, exact stopping.
     pub fn paper(start_rank: usize, epsilon: f64) -> Self {
         Settings {
             solver: Solver::PalmBb(BbFormula::default()),

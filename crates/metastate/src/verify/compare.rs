@@ -1,4 +1,4 @@
-//! What a result claims, beside what was found.
+//! What a result claims, compared with what was found.
 
 use super::{BoundProof, Recomputed, relative_gap};
 

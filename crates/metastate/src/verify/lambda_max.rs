@@ -12,7 +12,7 @@ const ROOM: f64 = 1e-2;
 const PAYS: f64 = 1e-8;
 /// Where a search finds nothing below, it is made again from so many other starts, at this share; where there are few states.
 const AGAIN: (u64, f64, usize) = (8, 0.5, 600);
-/// The smallest lambda_max that is told, as a share of `sum xi^2`: rows that differ less are alike.
+/// The smallest lambda_max that is ever reported, as a share of `sum_i Xi_i^2`: rows that differ less are alike.
 const SMALLEST: f64 = 1e-9;
 
 /// What was found about a stated lambda_max.
@@ -28,7 +28,7 @@ pub struct LambdaMaxCheck {
     pub degenerate: bool,
     /// Whether the stated value is the smallest that is ever told: the true one may lie below it.
     pub smallest: bool,
-    /// What rounding may make of a best pair: its terms are as large as `sum xi^2 / lambda`.
+    /// What rounding may make of a best pair: its terms are as large as `sum_i Xi_i^2 / lambda`.
     pub rounding: f64,
 }
 

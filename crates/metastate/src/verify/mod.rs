@@ -133,7 +133,7 @@ pub struct Recomputed {
 }
 
 /// Recomputes all figures of the solution `(u, v)` of
-/// `min 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, where `xi` is the diagonal of Xi.
+/// `min 1/2 ||Xi (P - U V^T)||_F^2 + lambda sum_j ||U_j|| ||V_j||`, where `weights` is the diagonal of Xi.
 ///
 /// Up to 1200 rows and columns the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
 /// when there is no witness, the dual is climbed for 60 steps. Beyond 5000 states only the witness, if there is one, is

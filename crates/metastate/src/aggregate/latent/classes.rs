@@ -29,7 +29,7 @@ pub struct ClosedClass {
 pub struct Structure {
     /// By their first member. There is at least one.
     pub closed: Vec<ClosedClass>,
-    /// Meta-states that are left for good sooner or later.
+    /// Meta-states that the chain leaves for ever sooner or later.
     pub transient: Vec<usize>,
 }
 

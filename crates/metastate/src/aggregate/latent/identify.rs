@@ -8,7 +8,7 @@
 //! - `V b >= 0`, one inequality a state: with an exclusive destination of k, `r_k >= 0`.
 //!
 //! That is a polytope in `s - 1` dimensions. Linear programs measure it along every axis, with the inequalities that matter found
-//! as they are violated. Moves of several profiles at once are the matter of [`super::largest_rotation`].
+//! as they are violated. Moves of several profiles at once are looked for in [`super::largest_rotation`].
 
 use microlp::{ComparisonOp, OptimizationDirection};
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ pub struct Identity {
     pub anchors: Vec<usize>,
     /// States that only this meta-state leads to (at least 0.99 of their row of V), likeliest first.
     pub exclusive: Vec<usize>,
-    /// `sum_i xi_i u_ij`,
+    /// Its share `sum_i xi_i u_ij`,
     pub share: f64,
     /// and how small
     pub share_low: f64,

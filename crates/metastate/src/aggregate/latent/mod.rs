@@ -1,4 +1,4 @@
-//! The latent chain behind `X = U V^T`, and what it tells about all `d` states without ever forming X.
+//! The latent chain behind `X = U V^T`, and what follows from it for all `d` states without ever forming X.
 //!
 //! From state i the chain picks a meta-state `z ~ U_i` and then the next state from `V_z`. The meta-states picked one after another
 //! are a Markov chain of their own, `K = V^T U` (`s x s`), and

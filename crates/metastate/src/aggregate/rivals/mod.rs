@@ -15,7 +15,7 @@ use super::clusters::{KMeans, Partition, kmeans};
 use crate::error::{Error, Result};
 use crate::solve::Factors;
 
-/// Somebody else's way to a model of rank r.
+/// Another method for a model of rank r.
 ///
 /// The example of [`fit`] fits one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,7 +132,7 @@ impl Fitted {
     }
 }
 
-/// The chain of a partition from anywhere: states of one part behave alike, as their training counts say together.
+/// The chain of a partition from any source: all states of a part have the same transition probabilities, estimated from their training counts together.
 pub fn lump(training: &Training, partition: Partition) -> Result<Fitted> {
     if partition.labels.len() != training.rows() {
         return Err(Error::SizeMismatch { what: "the partition", expected: training.rows(), found: partition.labels.len() });

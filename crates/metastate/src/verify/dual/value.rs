@@ -1,6 +1,6 @@
 //! The value of a dual point, by rows. For stochastic X, `||W||_2 <= 1` and any nu,
-//! `f(X) >= sum_i nu_i + sum_ij min_{x >= 0} [xi_i^2/2 (p_ij - x)^2 + (lambda w_ij - nu_i) x]`, and the minimum of an entry is
-//! `xi_i^2/2 (p_ij^2 - [t_ij]_+^2)` with `t_ij = p_ij - (lambda w_ij - nu_i) / xi_i^2`. The best nu makes a row of `[t]_+` sum to one.
+//! `f(X) >= sum_i nu_i + sum_ij min_{x >= 0} [Xi_i^2/2 (p_ij - x)^2 + (lambda w_ij - nu_i) x]`, and the minimum of an entry is
+//! `Xi_i^2/2 (p_ij^2 - [t_ij]_+^2)` with `t_ij = p_ij - (lambda w_ij - nu_i) / Xi_i^2`. The best nu makes a row of `[t]_+` sum to one.
 //!
 //! Where W is divided by its proven norm n > 1, the value is divided too: it is concave in W, and not negative at W = 0.
 
