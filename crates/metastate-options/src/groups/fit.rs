@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use metastate::WeightPower;
-use metastate::fit::{FOLDS, PATH_FLOOR, PATH_POINTS};
-use metastate::solve::{GAP, TOLERANCE};
+use metastate::fit::{self, FOLDS, PATH_FLOOR, PATH_POINTS};
+use metastate::solve::{GAP, Settings, Solver, Start, StopRule, TOLERANCE};
 
 use super::InputArgs;
 use super::values::{Clusters, Init};
 use crate::entry::{allowed, free};
-use crate::error::{OptionError, Problem};
+use crate::error::{OptionError, OptionProblem};
 
 // The library's defaults are the defaults of the options: each number stands in one place.
 pub use metastate::fit::PAPER_MAX_RANK;
@@ -221,6 +221,25 @@ words! {
     }
 }
 
+impl From<ObjectiveKind> for fit::ObjectiveKind {
+    fn from(kind: ObjectiveKind) -> Self {
+        match kind {
+            ObjectiveKind::Paper => fit::ObjectiveKind::Paper,
+            ObjectiveKind::Whitened => fit::ObjectiveKind::Whitened,
+        }
+    }
+}
+
+impl From<RefitKind> for fit::RefitKind {
+    fn from(kind: RefitKind) -> Self {
+        match kind {
+            RefitKind::None => fit::RefitKind::None,
+            RefitKind::LeastSquares => fit::RefitKind::LeastSquares,
+            RefitKind::Likelihood => fit::RefitKind::Likelihood,
+        }
+    }
+}
+
 /// `metastate fit`, and `metastate path`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitCommand {
@@ -243,19 +262,35 @@ impl FitArgs {
         self.rank.unwrap_or_else(|| self.max_rank())
     }
 
+    /// The library's settings in this mode: what is not given has their values.
+    fn by_default(&self) -> Settings {
+        if self.as_in_paper { Settings::paper(1, 0.0) } else { Settings::default() }
+    }
+
     /// The local solver.
     pub fn solver(&self) -> SolverKind {
-        self.solver.unwrap_or(if self.as_in_paper { SolverKind::PalmBb } else { SolverKind::Fast })
+        self.solver.unwrap_or_else(|| match self.by_default().solver {
+            Solver::Fast => SolverKind::Fast,
+            Solver::PalmBb(_) => SolverKind::PalmBb,
+            Solver::PalmLipschitz => SolverKind::PalmLipschitz,
+        })
     }
 
     /// When to stop.
     pub fn stop(&self) -> StopKind {
-        self.stop.unwrap_or(if self.as_in_paper { StopKind::Exact } else { StopKind::Certificate })
+        self.stop.unwrap_or_else(|| match self.by_default().stop {
+            StopRule::Certificate { .. } => StopKind::Certificate,
+            StopRule::Exact { .. } => StopKind::Exact,
+            StopRule::Early { .. } => StopKind::Early,
+        })
     }
 
     /// Where to start.
     pub fn init(&self) -> Init {
-        self.init.clone().unwrap_or(if self.as_in_paper { Init::Random } else { Init::Spectral })
+        self.init.clone().unwrap_or_else(|| match self.by_default().start {
+            Start::Random => Init::Random,
+            Start::Spectral | Start::Given(_) => Init::Spectral,
+        })
     }
 
     /// Whether lambda is to be chosen.
@@ -270,13 +305,20 @@ impl FitArgs {
 
     /// The second fit: the one that is given, otherwise the library's for these options.
     pub fn refit_kind(&self) -> RefitKind {
-        self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
+        self.refit.unwrap_or_else(|| match fit::RefitKind::unless_given(self.chooses(), self.objective.into()) {
+            fit::RefitKind::None => RefitKind::None,
+            fit::RefitKind::LeastSquares => RefitKind::LeastSquares,
+            fit::RefitKind::Likelihood => RefitKind::Likelihood,
+        })
     }
 
     /// How states get their one meta-state: as given, otherwise as the library does it for these options.
     pub fn hard(&self) -> Clusters {
-        let blurred = self.refit_kind() == RefitKind::None && self.objective == ObjectiveKind::Paper;
-        self.clusters.unwrap_or(if blurred { Clusters::Rank } else { Clusters::Membership })
+        self.clusters.unwrap_or_else(|| match fit::Clusters::unless_given(self.refit_kind().into(), self.objective.into()) {
+            fit::Clusters::Rank => Clusters::Rank,
+            fit::Clusters::Membership => Clusters::Membership,
+            fit::Clusters::Count(k) => Clusters::Count(k),
+        })
     }
 
     /// What was not given, written out: as it stands in the result.
@@ -298,7 +340,7 @@ impl FitArgs {
     }
 
     fn consistent(&self) -> Result<(), OptionError> {
-        let sentence = |option: &str, text: String| Err(OptionError::new(option, Problem::Sentence(text)));
+        let sentence = |option: &str, text: String| Err(OptionError::new(option, OptionProblem::Sentence(text)));
         if self.as_in_paper {
             self.as_the_paper_has_it()?;
         }
@@ -336,7 +378,7 @@ impl FitArgs {
             (self.start_rank.is_some(), "start-rank", "the whitened problem is solved at the rank that was chosen or given"),
         ];
         match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
-            Some((_, option, why)) => Err(OptionError::new(option, Problem::Contradicts("objective whitened", why))
+            Some((_, option, why)) => Err(OptionError::new(option, OptionProblem::Contradicts("objective whitened", why))
                 .remedy(format!("leave out --{option}, or take --objective paper"))),
             None => Ok(()),
         }
@@ -351,10 +393,8 @@ impl FitArgs {
             (self.truth.is_some(), "truth", "the truth is compared with chains whose rows and columns are the same states"),
         ];
         match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
-            Some((_, option, why)) => {
-                Err(OptionError::new(option, Problem::Contradicts("bipartite", why))
-                    .remedy(format!("leave out --{option}, or --bipartite")))
-            }
+            Some((_, option, why)) => Err(OptionError::new(option, OptionProblem::Contradicts("bipartite", why))
+                .remedy(format!("leave out --{option}, or --bipartite"))),
             None => Ok(()),
         }
     }
@@ -368,7 +408,7 @@ impl FitArgs {
             (self.tolerance != TOLERANCE, "tolerance", "the paper's local solves end when F hardly falls, not at a KKT residual"),
         ];
         match contradictions.iter().find(|(contradicts, ..)| *contradicts) {
-            Some((_, option, why)) => Err(OptionError::new(option, Problem::Contradicts("as-in-paper", why))
+            Some((_, option, why)) => Err(OptionError::new(option, OptionProblem::Contradicts("as-in-paper", why))
                 .remedy(format!("leave out --{option}, or leave out --as-in-paper and give --solver, --stop and the others one by one"))),
             None => Ok(()),
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::values::Cell;
 use crate::entry::{Many, free};
-use crate::error::{OptionError, Problem};
+use crate::error::{OptionError, OptionProblem};
 
 /// Stands for data that came from memory, where a file would be named.
 pub const MEMORY: &str = "(memory)";
@@ -146,7 +146,7 @@ words! {
 impl CountArgs {
     fn consistent(&self) -> Result<(), OptionError> {
         if self.out.as_os_str().is_empty() && !self.print_sql {
-            return Err(OptionError::new("out", Problem::Missing).remedy("name the counts file to write, or give --print-sql"));
+            return Err(OptionError::new("out", OptionProblem::Missing).remedy("name the counts file to write, or give --print-sql"));
         }
         Ok(())
     }

@@ -86,7 +86,21 @@ pub enum Clusters {
     Count(usize),
 }
 
+impl RefitKind {
+    /// The second fit that is made where nothing else is asked for: by likelihood where lambda is chosen, none otherwise. A whitened solution needs none.
+    pub fn unless_given(lambda_is_chosen: bool, objective: ObjectiveKind) -> Self {
+        if lambda_is_chosen && objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None }
+    }
+}
+
 impl Clusters {
+    /// How states get their zones where nothing else is asked for: by k-means where memberships are blurred by the penalty, as in the paper, by the largest
+    /// membership otherwise.
+    pub fn unless_given(refit: RefitKind, objective: ObjectiveKind) -> Self {
+        let blurred = refit == RefitKind::None && objective == ObjectiveKind::Paper;
+        if blurred { Clusters::Rank } else { Clusters::Membership }
+    }
+
     /// In words.
     pub fn describe(self) -> String {
         match self {
@@ -131,8 +145,7 @@ impl Default for Path {
 const PAPER_THRESHOLD: f64 = 5e-5;
 /// Meta-states that the paper starts with, at most; a tenth of the states otherwise.
 const PAPER_START: usize = 300;
-/// Never more meta-states than this in the paper's own mode.
-pub const PAPER_MAX_RANK: usize = 300;
+pub use crate::solve::PAPER_MAX_RANK;
 /// Parts of the data that are held out in turn, unless the caller says otherwise.
 pub const FOLDS: usize = 5;
 /// Values of lambda on the path, unless the caller says otherwise.
@@ -360,13 +373,12 @@ impl FitOptions {
 
     /// The second fit that will be made.
     pub fn refit_kind(&self) -> RefitKind {
-        self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
+        self.refit.unwrap_or_else(|| RefitKind::unless_given(self.chooses(), self.objective))
     }
 
     /// How states will get their zones.
     pub fn hard(&self) -> Clusters {
-        let blurred = self.refit_kind() == RefitKind::None && self.objective == ObjectiveKind::Paper;
-        self.clusters.unwrap_or(if blurred { Clusters::Rank } else { Clusters::Membership })
+        self.clusters.unwrap_or_else(|| Clusters::unless_given(self.refit_kind(), self.objective))
     }
 
     /// Whether the data is needed in parts that can be held out or drawn anew.

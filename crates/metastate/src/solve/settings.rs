@@ -89,6 +89,9 @@ pub enum Removal {
 /// Never more columns than this, unless the caller says otherwise. People can neither name nor draw more; where more would be better, the result says so.
 pub const MAX_RANK: usize = 50;
 
+/// Never more columns than this in the paper's own mode.
+pub const PAPER_MAX_RANK: usize = 300;
+
 /// KKT residual to reach, unless the caller says otherwise.
 pub const TOLERANCE: f64 = 1e-5;
 /// Certified gap to reach, unless the caller says otherwise.
@@ -172,7 +175,7 @@ impl Settings {
             local_stop: LocalStop::Decrease { window: 30, decrease: 1e-3 },
             start: Start::Random,
             start_rank: Some(start_rank),
-            max_rank: start_rank.max(300),
+            max_rank: start_rank.max(PAPER_MAX_RANK),
             redundancy: Redundancy::Absolute(epsilon),
             append_at_once: 1,
             append_decrease: 1e-5,
