@@ -162,7 +162,7 @@ fn as_in_the_fit(mine: &InputArgs, given: &[String], theirs: &InputArgs) -> Resu
     Ok((InputArgs { min_share: 0.0, max_self_share: None, ..merged }, words))
 }
 
-struct Row {
+struct AssignedState {
     label: String,
     known: bool,
     departures: f64,
@@ -176,7 +176,7 @@ fn memberships(
     assigner: &Assigner,
     ledger: &mut Ledger,
     weight: impl Fn(f64) -> f64,
-) -> Vec<Row> {
+) -> Vec<AssignedState> {
     let names: Vec<String> = counts.index().labels().map(|l| l.to_string()).collect();
     let position: Vec<Option<u32>> = names.iter().map(|n| known.get(n.as_str()).copied()).collect();
     let mut rows = Vec::new();
@@ -192,7 +192,7 @@ fn memberships(
         unknown += departures - seen;
         // A new state that stays where it is says nothing of where it leads in the fit.
         match assigner.membership(&transitions, weight(departures)) {
-            Some(membership) => rows.push(Row {
+            Some(membership) => rows.push(AssignedState {
                 label: name.clone(),
                 known: fitted.contains(name.as_str()),
                 departures,
@@ -212,7 +212,7 @@ fn memberships(
     rows
 }
 
-fn table(rows: &[Row], rank: usize) -> String {
+fn table(rows: &[AssignedState], rank: usize) -> String {
     let mut out = String::from("label,in_fit,departures,unknown_share,metastate");
     (1..=rank).for_each(|j| {
         let _ = write!(out, ",membership_{j}"); // into a String

@@ -12,7 +12,7 @@ use crate::args::{FitArgs, Init, InputArgs};
 use crate::error::{CliError, Result};
 
 /// Pairs of state and action with what came of them.
-pub struct Control {
+pub struct ControlledData {
     /// Labels of the states, left or reached.
     pub states: StateIndex,
     /// Labels of the actions.
@@ -41,13 +41,13 @@ pub fn check(input: &InputArgs, fit: &FitArgs) -> Result<()> {
     }
 }
 
-impl Control {
+impl ControlledData {
     /// What was tried in a log.
     pub fn new(logged: Logged, in_memory: bool) -> Result<Self> {
         let tried = logged.log.tried()?;
         let (states, actions) = (logged.log.states().clone(), logged.log.actions().clone());
         let log = in_memory.then(|| Arc::new(logged.log));
-        Ok(Control { states, actions, tried, log })
+        Ok(ControlledData { states, actions, tried, log })
     }
 
     /// States at which something was tried.

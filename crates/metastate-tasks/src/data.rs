@@ -7,7 +7,7 @@ use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, InputRecord,
 use metastate_report::{FileRecord, Ground, Outline};
 
 use crate::args::{ConnectedKind, FitArgs, Init, InputArgs, WeightsKind};
-use crate::control::{self, Control};
+use crate::control::{self, ControlledData};
 use crate::error::{CliError, Result};
 use crate::places;
 use crate::zone_names::ZoneNames;
@@ -37,7 +37,7 @@ pub struct Dataset {
     /// Things worth telling the user.
     pub hints: Vec<String>,
     /// What was tried in each state, where the data are records of a controlled chain.
-    pub control: Option<Control>,
+    pub control: Option<ControlledData>,
 }
 
 impl Dataset {
@@ -270,7 +270,7 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
 /// Estimates the chain of a log: rows are pairs of state and action, columns the next states.
 fn from_log(logged: Logged, inputs: &[InputRecord], fit: &FitArgs) -> Result<Dataset> {
     let (rows, rows_counted, ledger) = (logged.rows, logged.kept, logged.log.ledger().clone());
-    let control = Control::new(logged, inputs.is_empty())?;
+    let control = ControlledData::new(logged, inputs.is_empty())?;
     let sides = control.tried.sides(&control.states, &control.actions, &ledger)?;
     Ok(Dataset {
         data: metastate::Data::between(&sides, fit.weight_power)?,

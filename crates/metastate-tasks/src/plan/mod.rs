@@ -19,8 +19,8 @@ use crate::verify::{find_inputs, recorded_options};
 use crate::watch::WatchReading;
 use crate::{inputs, report};
 
-pub use model::Controlled;
-pub use rewards::Given;
+pub use model::ControlledResult;
+pub use rewards::GivenRewards;
 
 /// A pair that was tried this often or less hardly speaks for itself.
 const BARELY: f64 = 2.0;
@@ -30,7 +30,7 @@ const NAMED: usize = 5;
 const BEYOND: f64 = 1.96;
 
 /// Where the records for bound and check come from.
-pub enum Source {
+pub enum LogSource {
     /// The inputs that the result names.
     Inputs,
     /// Records that a program holds.
@@ -55,7 +55,7 @@ pub fn run(command: &PlanArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
     // The inputs may be found from another folder.
     let folder = std::path::absolute(&command.result).map_err(|e| CliError::write(&command.result, e))?;
     let _claim = Claim::file(&folder.join(metastate_report::PLAN_FILE))?;
-    let source = if command.no_check { Source::None("it was left out (--no-check)".to_owned()) } else { Source::Inputs };
+    let source = if command.no_check { LogSource::None("it was left out (--no-check)".to_owned()) } else { LogSource::Inputs };
     let planned = plan(&folder, command, source, seed, reporter, stopper)?;
     // Under the lock: a signal now waits until the plan stands.
     let _state = stopper.lock();
@@ -66,11 +66,18 @@ pub fn run(command: &PlanArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
 }
 
 /// The plan itself, in memory.
-pub fn plan(folder: &Path, command: &PlanArgs, source: Source, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Planned> {
-    let given = command.reward.as_deref().map(Given::read).transpose()?;
+pub fn plan(
+    folder: &Path,
+    command: &PlanArgs,
+    source: LogSource,
+    seed: u64,
+    reporter: &mut Reporter,
+    stopper: &Stopper,
+) -> Result<Planned> {
+    let given = command.reward.as_deref().map(GivenRewards::read).transpose()?;
     let loaded = metastate_report::load(folder)?;
     let (input, _) = recorded_options(folder, &loaded)?;
-    let model = Controlled::read(folder, &loaded)?;
+    let model = ControlledResult::read(folder, &loaded)?;
     let rewards = match &given {
         Some(given) => given.at_pairs((&model.states, &model.actions), &model.tried, &loaded.model().u, &loaded.model().v)?,
         None => model.rewards.clone().ok_or_else(|| {
@@ -127,19 +134,19 @@ pub fn plan(folder: &Path, command: &PlanArgs, source: Source, seed: u64, report
 
 /// The records, or why there are none.
 fn records(
-    source: Source,
+    source: LogSource,
     loaded: &SavedResult,
     input: &InputArgs,
     reporter: &mut Reporter,
     stopper: &Stopper,
 ) -> Result<(Option<Log>, Option<String>)> {
     match source {
-        Source::Held(log) => Ok((Some(log), None)),
-        Source::None(why) => Ok((None, Some(why))),
-        Source::Inputs if input.inputs == [MEMORY] => {
+        LogSource::Held(log) => Ok((Some(log), None)),
+        LogSource::None(why) => Ok((None, Some(why))),
+        LogSource::Inputs if input.inputs == [MEMORY] => {
             Ok((None, Some("the log was in the memory of a Python program; there, result.plan(..., data=log) checks it".to_owned())))
         }
-        Source::Inputs => {
+        LogSource::Inputs => {
             if let Err(e) = find_inputs(&loaded.summary, "the plan could not be checked on held-out records") {
                 return Err(e.remedy("put the inputs back where they were, or plan with --no-check"));
             }
@@ -169,7 +176,7 @@ fn checked(found: &Checked) -> CheckRecord {
 }
 
 /// All of `plan.json` but rewards, bound, check, hints and hashes.
-fn told(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &Plan, command: &PlanArgs, seed: u64) -> PlanRecord {
+fn told(model: &ControlledResult, loaded: &SavedResult, all: &Extended, plan: &Plan, command: &PlanArgs, seed: u64) -> PlanRecord {
     let records = |p: usize| model.records(all, p);
     let left: Vec<usize> = (0..plan.choice.len()).filter(|s| plan.choice[*s].is_some()).collect();
     let chosen = || plan.choice.iter().flatten().copied();
@@ -202,7 +209,7 @@ fn told(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &Plan, c
 }
 
 /// What the plan does after a step into each meta-state: the shares of its arrivals by the action that they take.
-fn metastates(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &Plan) -> Vec<MetastateRecord> {
+fn metastates(model: &ControlledResult, loaded: &SavedResult, all: &Extended, plan: &Plan) -> Vec<MetastateRecord> {
     let v = &loaded.model().v;
     let of = |k: usize| {
         let mut shares = vec![0.0; model.actions.len()];
@@ -223,7 +230,7 @@ fn metastates(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &P
     (0..v.cols()).map(of).collect()
 }
 
-fn tables(model: &Controlled, all: &Extended, plan: &Plan) -> (Vec<PolicyRow>, Vec<QRow>) {
+fn tables(model: &ControlledResult, all: &Extended, plan: &Plan) -> (Vec<PolicyRow>, Vec<QRow>) {
     let state = |s: usize| model.states.label(s).to_string();
     let action = |p: usize| model.actions.label(all.pairs.action[p] as usize).to_string();
     let policy = |s: usize| PolicyRow {

@@ -24,13 +24,13 @@ enum By {
 type Names<'a> = (&'a StateIndex, &'a StateIndex);
 
 /// A table of rewards.
-pub struct Given {
+pub struct GivenRewards {
     by: By,
     /// Which bytes it came from.
     pub file: FileRecord,
 }
 
-impl Given {
+impl GivenRewards {
     /// A table with the column `reward`, and `state` and `action`, or `state`, or `to`.
     pub fn read(path: &Path) -> Result<Self> {
         let table = SideTable::read(path, &["reward"], &["state", "action", "to"])?;
@@ -71,7 +71,7 @@ impl Given {
             (None, None, Some(to)) => By::Next(list(to)?),
             _ => return Err(refuse("it is not clear what this table of rewards pays for")),
         };
-        Ok(Given { by, file })
+        Ok(GivenRewards { by, file })
     }
 
     /// What the rewards are paid for, in words.

@@ -117,7 +117,7 @@ impl Change {
         }
         let held_out: Vec<_> = (0..folds.len()).map(|f| folds.held_out(f)).collect();
         let of_zone = |z: usize| {
-            let mut moves = Moves { starts: vec![0], ..Moves::default() };
+            let mut moves = ZoneTransitions { starts: vec![0], ..ZoneTransitions::default() };
             for i in (0..slices.states()).filter(|&i| zones.labels[i] as usize == z) {
                 for (f, part) in held_out.iter().enumerate() {
                     let (columns, values) = part.row(i);
@@ -152,7 +152,7 @@ impl Change {
 
 /// The transitions out of one zone, one by one, those of each state together.
 #[derive(Default)]
-struct Moves {
+struct ZoneTransitions {
     /// Fold and zone of arrival of each.
     places: Vec<u32>,
     /// Its slice.
@@ -161,7 +161,7 @@ struct Moves {
     starts: Vec<usize>,
 }
 
-impl Moves {
+impl ZoneTransitions {
     /// The number of transitions, and the likelihood ratio of the data, then of each deal.
     fn ratios(mut self, folds: usize, slices: usize, zones: usize, deals: usize, seed: u64) -> (usize, Vec<f64>) {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

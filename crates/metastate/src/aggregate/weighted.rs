@@ -1,6 +1,6 @@
 //! `Xi P` by its products: what the spectral rivals decompose.
 
-use crate::linalg::singular::Products;
+use crate::linalg::singular::MatrixFree;
 use crate::linalg::{Mat, Operator, thin};
 
 /// `diag(weights) P`.
@@ -14,7 +14,7 @@ pub struct WeightedChain<'a> {
     pub weights: &'a [f64],
 }
 
-impl Products for WeightedChain<'_> {
+impl MatrixFree for WeightedChain<'_> {
     fn shape(&self) -> (usize, usize) {
         (self.p.rows(), self.p.cols())
     }

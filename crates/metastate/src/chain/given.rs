@@ -93,7 +93,7 @@ impl Chain {
         }
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power).map(|c| note(c, &rounded));
+            return weights.into_chain(Arc::new(operator), KeptStates::all(index), given.weight_power).map(|c| note(c, &rounded));
         }
         let d = p.rows();
         let mut gone = weights.without_weight();
@@ -134,7 +134,7 @@ impl Chain {
         }
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power).map(|c| note(c, &rounded));
+            return weights.into_chain(Arc::new(operator), KeptStates::all(index), given.weight_power).map(|c| note(c, &rounded));
         }
         let p = operator.stored();
         let mut gone = weights.without_weight();
@@ -173,7 +173,7 @@ impl Chain {
         let operator = LowRankOperator::new(left.clone(), right.clone())?;
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power);
+            return weights.into_chain(Arc::new(operator), KeptStates::all(index), given.weight_power);
         }
         let mut gone = weights.without_weight();
         // A further row falls only when a whole column of R has lost its support: at most r + 1 rounds.
@@ -249,15 +249,15 @@ fn within(class: &[usize], index: StateIndex, given: Given, rounded: &[usize], m
 }
 
 /// The states of the chain: their labels, their places in the matrix given, and what was left out.
-struct States {
+struct KeptStates {
     index: StateIndex,
     kept: Vec<usize>,
     ledger: Ledger,
 }
 
-impl States {
+impl KeptStates {
     fn all(index: StateIndex) -> Self {
-        States { kept: (0..index.len()).collect(), index, ledger: Ledger::new() }
+        KeptStates { kept: (0..index.len()).collect(), index, ledger: Ledger::new() }
     }
 }
 
@@ -310,7 +310,7 @@ impl Weights {
     }
 
     /// The weights of the states that stay, and these states with the ledger of the others.
-    fn leave_out(self, gone: &[bool], index: &StateIndex) -> Result<(Weights, States)> {
+    fn leave_out(self, gone: &[bool], index: &StateIndex) -> Result<(Weights, KeptStates)> {
         let keep: Vec<usize> = (0..gone.len()).filter(|&i| !gone[i]).collect();
         match keep[..] {
             [] => return Err(Error::Empty { what: "the chain without the states that carry no weight" }),
@@ -325,10 +325,10 @@ impl Weights {
         }
         let total: f64 = keep.iter().map(|&i| self.xi[i]).sum();
         let xi = keep.iter().map(|&i| self.xi[i] / total).collect();
-        Ok((Weights { xi, residual: self.residual }, States { index: index.restricted(&keep), kept: keep, ledger }))
+        Ok((Weights { xi, residual: self.residual }, KeptStates { index: index.restricted(&keep), kept: keep, ledger }))
     }
 
-    fn into_chain(self, p: Arc<dyn Operator>, states: States, weight_power: WeightPower) -> Result<Chain> {
+    fn into_chain(self, p: Arc<dyn Operator>, states: KeptStates, weight_power: WeightPower) -> Result<Chain> {
         Ok(Chain {
             p,
             weights: weight_power.raise(&self.xi),

@@ -61,16 +61,16 @@ pub(super) fn rewards_of(records: &[f64], paid: &Paid, u: &Mat) -> Rewards {
     let freedom: f64 = seen.iter().map(|p| records[*p] - 1.0).sum();
     let spread: f64 = seen.iter().map(|p| paid.spread[*p]).sum();
     let s = u.cols();
-    let mut line = Line::fit(&seen, |p| records[p], paid, u);
-    let off = |line: &Line, p: usize| paid.mean[p] - line.at(u.row(p));
-    // Without repeats nothing tells noise from difference: all that is off the line counts as noise.
+    let mut line = RewardLine::fit(&seen, |p| records[p], paid, u);
+    let off = |line: &RewardLine, p: usize| paid.mean[p] - line.at(u.row(p));
+    // Without repeated records noise and differences cannot be separated: everything off the line counts as noise.
     let about: f64 = seen.iter().map(|p| records[*p] * off(&line, *p).powi(2)).sum();
     let sigma2 = if freedom > 0.0 { spread / freedom } else { about / (seen.len() as f64 - s as f64).max(1.0) };
     let mut tau2 = 0.0;
     if sigma2 > 0.0 {
         for _ in 0..ROUNDS {
             tau2 = between(&seen, records, sigma2, |p| off(&line, p), s);
-            line = Line::fit(&seen, |p| 1.0 / (sigma2 / records[p] + tau2), paid, u);
+            line = RewardLine::fit(&seen, |p| 1.0 / (sigma2 / records[p] + tau2), paid, u);
         }
     }
     let mut found = Rewards {
@@ -119,13 +119,13 @@ fn between(seen: &[usize], records: &[f64], sigma2: f64, off: impl Fn(usize) -> 
 }
 
 /// A weighted regression of rewards on memberships.
-struct Line {
+struct RewardLine {
     theta: Vec<f64>,
     covariance: Mat,
 }
 
-impl Line {
-    fn fit(seen: &[usize], weight: impl Fn(usize) -> f64, paid: &Paid, u: &Mat) -> Line {
+impl RewardLine {
+    fn fit(seen: &[usize], weight: impl Fn(usize) -> f64, paid: &Paid, u: &Mat) -> RewardLine {
         let s = u.cols();
         let (mut normal, mut right) = (Mat::zeros(s, s), vec![0.0; s]);
         for &p in seen {
@@ -139,7 +139,7 @@ impl Line {
         (0..s).for_each(|k| normal[(k, k)] += RIDGE * mean);
         let covariance = small::inverse(&normal).unwrap_or_else(|| Mat::zeros(s, s));
         let theta = (0..s).map(|k| thin::dot(covariance.row(k), &right)).collect();
-        Line { theta, covariance }
+        RewardLine { theta, covariance }
     }
 
     fn at(&self, row: &[f64]) -> f64 {

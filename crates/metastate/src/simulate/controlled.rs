@@ -86,7 +86,7 @@ impl Controlled {
 
     /// A log in which every pair is tried so many times, independently. `noise` is the standard deviation of the noise in the rewards.
     pub fn tries(&self, each: usize, noise: f64, seed: u64) -> Result<Log> {
-        let mut walk = Walk::new(self, noise, seed)?;
+        let mut walk = ControlledWalk::new(self, noise, seed)?;
         let mut records = Records { reward: Some(Vec::new()), ..Records::default() };
         for p in 0..self.pairs.len() {
             for _ in 0..each {
@@ -98,7 +98,7 @@ impl Controlled {
 
     /// A log of episodes that begin in a uniformly random state and in which actions are taken at random.
     pub fn episodes(&self, episodes: usize, length: usize, noise: f64, seed: u64) -> Result<Log> {
-        let mut walk = Walk::new(self, noise, seed)?;
+        let mut walk = ControlledWalk::new(self, noise, seed)?;
         let mut records = Records { reward: Some(Vec::new()), episodes: Some(Vec::new()), ..Records::default() };
         for e in 0..episodes {
             if let Some(starts) = &mut records.episodes {
@@ -119,7 +119,7 @@ impl Controlled {
 }
 
 /// Draws records.
-struct Walk<'a> {
+struct ControlledWalk<'a> {
     chain: &'a Controlled,
     through: Vec<AliasTable>,
     profiles: Vec<AliasTable>,
@@ -127,7 +127,7 @@ struct Walk<'a> {
     rng: Xoshiro256PlusPlus,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ControlledWalk<'a> {
     fn new(chain: &'a Controlled, noise: f64, seed: u64) -> Result<Self> {
         let table = |weights: &[f64], name: &'static str| {
             let allowed = "it must be a distribution: finite, non-negative, not all zero";
@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         // Far from the numbers that drew the chain, even for the same seed.
         rng.long_jump();
-        Ok(Walk {
+        Ok(ControlledWalk {
             chain,
             through: (0..chain.u.rows()).map(|p| table(chain.u.row(p), "a row of U")).collect::<Result<_>>()?,
             profiles: (0..chain.v.cols()).map(|k| table(&chain.v.column(k), "a column of V")).collect::<Result<_>>()?,

@@ -94,7 +94,7 @@ pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer
     settings.check(problem.rows(), problem.cols())?;
     let mut stop: Option<Ended> = None;
     let state = begin(problem, settings, observer, &mut stop);
-    Ok(Run::new(problem, settings, observer, state, stop).into_solution())
+    Ok(AdaptiveRun::new(problem, settings, observer, state, stop).into_solution())
 }
 
 /// Continues a run from a safe point, to the same bits as if it had never stopped.
@@ -123,7 +123,7 @@ pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer
 pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observer: &mut dyn Observer) -> Result<Solution> {
     settings.check(problem.rows(), problem.cols())?;
     super::settings::check_factors(&snapshot.factors, problem.rows(), problem.cols())?;
-    Ok(Run::new(problem, settings, observer, snapshot, None).into_solution())
+    Ok(AdaptiveRun::new(problem, settings, observer, snapshot, None).into_solution())
 }
 
 /// The relaxation, then the first point.
@@ -220,13 +220,13 @@ impl Ended {
 }
 
 /// What the global check concluded.
-enum Verdict {
+enum NextStep {
     Stop(Ended),
     Polish,
     Grow(Vec<grow::Violation>),
 }
 
-struct Run<'a> {
+struct AdaptiveRun<'a> {
     problem: &'a Problem<'a>,
     settings: &'a Settings,
     observer: &'a mut dyn Observer,
@@ -239,7 +239,7 @@ struct Run<'a> {
     proven: Option<(Proven, Witness)>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> AdaptiveRun<'a> {
     fn new(
         problem: &'a Problem<'a>,
         settings: &'a Settings,
@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
         // The paper's local rule knows one precision only.
         state.polishing |= matches!(settings.local_stop, LocalStop::Decrease { .. });
         let value = problem.objective(&state.factors).value;
-        Run { problem, settings, observer, solver, state, value, local: None, stop, proven: None }
+        AdaptiveRun { problem, settings, observer, solver, state, value, local: None, stop, proven: None }
     }
 
     /// Algorithm 1.
@@ -269,9 +269,9 @@ impl<'a> Run<'a> {
                 continue;
             }
             match self.check_globally() {
-                Verdict::Stop(status) => self.stop = Some(status),
-                Verdict::Polish => self.next_round(true),
-                Verdict::Grow(violations) => self.append(&violations),
+                NextStep::Stop(status) => self.stop = Some(status),
+                NextStep::Polish => self.next_round(true),
+                NextStep::Grow(violations) => self.append(&violations),
             }
         }
         self.finish()
@@ -380,10 +380,10 @@ impl<'a> Run<'a> {
         true
     }
 
-    fn check_globally(&mut self) -> Verdict {
+    fn check_globally(&mut self) -> NextStep {
         self.watch(Phase::Checking);
         if let Some(status) = self.stop {
-            return Verdict::Stop(status);
+            return NextStep::Stop(status);
         }
         let x = &self.state.factors;
         let (mu, local) = multiplier_and_errors(self.problem, x, &Products::at(self.problem, x));
@@ -391,7 +391,7 @@ impl<'a> Run<'a> {
         let seed = self.settings.seed.wrapping_add(self.state.round as u64);
         let rank = x.rank();
         let polishing = self.state.polishing;
-        let done = |ended| if polishing { Verdict::Stop(ended) } else { Verdict::Polish };
+        let done = |ended| if polishing { NextStep::Stop(ended) } else { NextStep::Polish };
         let reached = self.gap_reached() && (!polishing || self.gap_is_proven());
         match self.settings.stop {
             StopRule::Certificate { .. } if reached => done(Ended::GapReached),
@@ -449,11 +449,11 @@ impl<'a> Run<'a> {
         if let StopRule::Certificate { gap } = self.settings.stop { (1.0 - 0.5 * gap) * objective } else { f64::INFINITY }
     }
 
-    fn grow_by(&self, violations: Vec<grow::Violation>) -> Verdict {
+    fn grow_by(&self, violations: Vec<grow::Violation>) -> NextStep {
         match (self.state.factors.rank() < self.settings.max_rank, self.state.polishing) {
-            (true, _) => Verdict::Grow(violations),
-            (false, true) => Verdict::Stop(Ended::RankCap),
-            (false, false) => Verdict::Polish,
+            (true, _) => NextStep::Grow(violations),
+            (false, true) => NextStep::Stop(Ended::RankCap),
+            (false, false) => NextStep::Polish,
         }
     }
 
@@ -537,7 +537,7 @@ impl<'a> Run<'a> {
         self.watch(Phase::Certifying);
         let problem = self.problem;
         let mut factors = std::mem::take(&mut self.state.factors);
-        factors.order_by_mass(problem.xi);
+        factors.order_by_mass(problem.weights);
         let objective = problem.published_objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
         let search = AscentSearch::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);

@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use self::intervals::{Row, Seen, Thresholds, seen};
+use self::intervals::{Seen, StateCounts, Thresholds, seen};
 use self::world::World;
 use super::problem::Factors;
 use super::refit::{LikelihoodSettings, Observed, likelihood};
@@ -133,8 +133,8 @@ pub fn bootstrap(
         let mut memberships = Vec::new();
         for i in looked_at.clone().filter(|_| s > 1) {
             let ((ends, counts), law) = (observed.counts().row(i), world.law(i));
-            let law = Row { ends: &everywhere, counts: &law, v: &x.v };
-            memberships.extend(seen(&Row { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
+            let law = StateCounts { ends: &everywhere, counts: &law, v: &x.v };
+            memberships.extend(seen(&StateCounts { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
         }
         Ok(Draw { latent: latent(&x), u: x.u, seen: memberships })
     };
@@ -172,7 +172,7 @@ fn intervals(whole: &Csr, reference: &Factors, thresholds: &Thresholds) -> (Mat,
     let (d, s) = (reference.u.rows(), reference.rank());
     let of_row = |i: usize| {
         let (ends, counts) = whole.row(i);
-        thresholds.intervals(&Row { ends, counts, v: &reference.v }, reference.u.row(i))
+        thresholds.intervals(&StateCounts { ends, counts, v: &reference.v }, reference.u.row(i))
     };
     let ends: Vec<Vec<(f64, f64)>> = (0..d).into_par_iter().map(of_row).collect();
     (Mat::from_fn(d, s, |i, k| ends[i][k].0), Mat::from_fn(d, s, |i, k| ends[i][k].1))

@@ -24,9 +24,9 @@ const CANCELLED: f64 = 1e-4;
 pub struct Problem<'a> {
     /// P.
     pub p: &'a dyn Operator,
-    /// The diagonal of Xi.
-    pub xi: &'a [f64],
-    /// The diagonal of Xi^2.
+    /// The diagonal of Xi: the share xi of each state raised to the power of the objective, [`Chain::weights`](crate::Chain::weights).
+    pub weights: &'a [f64],
+    /// The diagonal of Xi^2: the squares of the weights.
     pub xi2: Vec<f64>,
     /// The cost of one unit of Omega.
     pub lambda: f64,
@@ -192,39 +192,39 @@ impl Factors {
 }
 
 impl<'a> Problem<'a> {
-    /// Checks lambda and the sizes once, at the door.
-    pub fn new(p: &'a dyn Operator, xi: &'a [f64], lambda: f64) -> Result<Self> {
+    /// Checks lambda and the sizes, once.
+    pub fn new(p: &'a dyn Operator, weights: &'a [f64], lambda: f64) -> Result<Self> {
         if !(lambda.is_finite() && lambda > 0.0) {
             return Err(Error::Setting { name: "lambda", value: lambda.to_string(), allowed: "it must be a positive number" });
         }
-        if xi.len() != p.rows() {
-            return Err(Error::SizeMismatch { what: "the list of weights", expected: p.rows(), found: xi.len() });
+        if weights.len() != p.rows() {
+            return Err(Error::SizeMismatch { what: "the list of weights", expected: p.rows(), found: weights.len() });
         }
-        if let Some(i) = xi.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
+        if let Some(i) = weights.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
             return Err(Error::Setting {
                 name: "a weight",
-                value: format!("{} for state {i}", xi[i]),
+                value: format!("{} for state {i}", weights[i]),
                 allowed: "weights must be positive",
             });
         }
-        let xi2 = xi.iter().map(|w| w * w).collect();
+        let xi2 = weights.iter().map(|w| w * w).collect();
         let frame = Arc::new(Frame::plain(p.rows(), p.cols()));
-        Ok(Problem { p, xi, xi2, lambda, data_norm2: p.weighted_norm_squared(xi), frame })
+        Ok(Problem { p, weights, xi2, lambda, data_norm2: p.weighted_norm_squared(weights), frame })
     }
 
     /// The same in other coordinates. Prices of directions need rows that weigh the same.
-    pub fn in_frame(p: &'a dyn Operator, xi: &'a [f64], lambda: f64, frame: Arc<Frame>) -> Result<Self> {
+    pub fn in_frame(p: &'a dyn Operator, weights: &'a [f64], lambda: f64, frame: Arc<Frame>) -> Result<Self> {
         let size = |what, expected, found| if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
         size("the totals of the rows", p.rows(), frame.totals.len())?;
         size("the measures of the columns", p.cols(), frame.measure.len())?;
-        if frame.metric.is_some() && xi.iter().any(|w| *w != 1.0) {
+        if frame.metric.is_some() && weights.iter().any(|w| *w != 1.0) {
             return Err(Error::Setting {
                 name: "a weight",
                 value: "a number other than 1".to_owned(),
                 allowed: "with prices of directions all rows must weigh 1",
             });
         }
-        Ok(Problem { frame, ..Problem::new(p, xi, lambda)? })
+        Ok(Problem { frame, ..Problem::new(p, weights, lambda)? })
     }
 
     /// `||L u_j||` of every column.
@@ -250,7 +250,7 @@ impl<'a> Problem<'a> {
 
     /// Number of rows m, the states that are left.
     pub fn rows(&self) -> usize {
-        self.xi.len()
+        self.weights.len()
     }
 
     /// Number of columns n, the states that are reached.

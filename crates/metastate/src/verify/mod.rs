@@ -156,7 +156,7 @@ pub struct Recomputed {
 #[allow(clippy::too_many_arguments)] // a solution is these eight things
 pub fn recompute(
     p: &dyn Operator,
-    xi: &[f64],
+    weights: &[f64],
     lambda: f64,
     u: &Mat,
     v: &Mat,
@@ -164,20 +164,20 @@ pub fn recompute(
     truth: Option<&dyn Operator>,
     seed: u64,
 ) -> Result<Recomputed> {
-    check_input(p, xi, lambda, u, v, witness, truth)?;
+    check_input(p, weights, lambda, u, v, witness, truth)?;
     let p = Rows::new("the transition matrix", p)?;
 
-    let fidelity = 0.5 * p.residual2(xi, u, v);
+    let fidelity = 0.5 * p.residual2(weights, u, v);
     // An entry of X is wrong by this share of itself at most, so `||Xi (P - X)||` by so much of `||Xi P||`, and its square by twice the product and the square.
     let share = (u.cols() + 64) as f64 * f64::EPSILON;
-    let norm2 = p.norm2(xi);
+    let norm2 = p.norm2(weights);
     let fidelity_rounding = 2.0 * share * (2.0 * fidelity * norm2).sqrt() + share * share * norm2;
     let (u_norms, v_norms) = (column_norms(u), column_norms(v));
     let regularizer: f64 = u_norms.iter().zip(&v_norms).map(|(u, v)| u * v).sum();
     let objective = fidelity + lambda * regularizer;
 
-    let local = local_errors(&p, xi, lambda, u, v, &u_norms, &v_norms);
-    let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu, clip: None };
+    let local = local_errors(&p, weights, lambda, u, v, &u_norms, &v_norms);
+    let own = Point { rows: &p, weights, lambda, a: u, b: v, mu: &local.mu, clip: None };
 
     let singular = if p.side() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
     let singular = singular.map(|(_, _, right)| rows::leading(&right, right.cols().min(u.cols() + 5)));
@@ -193,9 +193,9 @@ pub fn recompute(
     let (mut rel_re, mut rel_se) = (None, None);
     if let Some(truth) = truth {
         let truth = Rows::new("the true transition matrix", truth)?;
-        let scale = truth.norm2(xi);
-        rel_re = Some(truth.residual2(xi, u, v) / scale);
-        rel_se = Some(p.distance2(xi, &truth) / scale);
+        let scale = truth.norm2(weights);
+        rel_re = Some(truth.residual2(weights, u, v) / scale);
+        rel_se = Some(p.distance2(weights, &truth) / scale);
     }
 
     Ok(Recomputed {
@@ -215,7 +215,7 @@ pub fn recompute(
         rel_le_rounding: local.rounding,
         lower_bound: bound.value,
         certified_gap: ((objective - bound.value) / objective).max(0.0),
-        objective_of_one: lambda_max::objective_of_one(&p, xi, lambda),
+        objective_of_one: lambda_max::objective_of_one(&p, weights, lambda),
         bound_proof: bound.proof,
         bound_norm: bound.norm,
         bound_rounding: bound.rounding,
@@ -231,7 +231,7 @@ fn relative_gap(ray: &Ray, polar: f64, objective: f64) -> f64 {
 
 fn check_input(
     p: &dyn Operator,
-    xi: &[f64],
+    weights: &[f64],
     lambda: f64,
     u: &Mat,
     v: &Mat,
@@ -250,10 +250,10 @@ fn check_input(
         Some(row) => Err(Error::NotFinite { what, row, column: 0, value: list[row] }),
         None => Ok(()),
     };
-    size("the list of weights", xi.len(), m)?;
-    numbers("the list of weights", xi)?;
-    if let Some(row) = xi.iter().position(|x| *x < 0.0) {
-        return Err(Error::Negative { what: "the list of weights", row, column: 0, value: xi[row] });
+    size("the list of weights", weights.len(), m)?;
+    numbers("the list of weights", weights)?;
+    if let Some(row) = weights.iter().position(|x| *x < 0.0) {
+        return Err(Error::Negative { what: "the list of weights", row, column: 0, value: weights[row] });
     }
     if u.cols() == 0 {
         return Err(Error::Empty { what: "U" });
@@ -296,7 +296,7 @@ fn feasibility(u: &Mat, v: &Mat) -> Feasibility {
     }
 }
 
-struct LocalErrors {
+struct RecheckedErrors {
     mu: Vec<f64>,
     rel_le1: f64,
     rel_le2: f64,
@@ -305,16 +305,16 @@ struct LocalErrors {
 
 /// The multipliers mu and the paper's relLE1 and relLE2 (its section 6.1). With `grad g = Xi^2 (U V^T - P)`:
 /// `grad g V = Xi^2 (U (V^T V) - P V)` and `grad g^T U = V (U^T Xi^2 U) - P^T Xi^2 U`.
-fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
+fn local_errors(p: &Rows, weights: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[f64], v_norms: &[f64]) -> RecheckedErrors {
     let (m, n, s) = (u.rows(), v.rows(), u.cols());
-    let xi2: Vec<f64> = xi.iter().map(|x| x * x).collect();
+    let squares: Vec<f64> = weights.iter().map(|x| x * x).collect();
     // A column of length zero has no direction; its terms are zero.
     let ratio = |above: f64, below: f64| if below > 0.0 { lambda * above / below } else { 0.0 };
     let on_u: Vec<f64> = (0..s).map(|j| ratio(v_norms[j], u_norms[j])).collect();
     let on_v: Vec<f64> = (0..s).map(|j| ratio(u_norms[j], v_norms[j])).collect();
 
     let (ug, pv) = (product(u, &cross(v, v, None)), p.times(v));
-    let gradient_u = Mat::from_fn(m, s, |i, j| xi2[i] * (ug[(i, j)] - pv[(i, j)]));
+    let gradient_u = Mat::from_fn(m, s, |i, j| squares[i] * (ug[(i, j)] - pv[(i, j)]));
     let mu: Vec<f64> = (0..m)
         .map(|i| {
             let floor = SUPPORT * u.row(i).iter().fold(0.0f64, |most, x| most.max(*x));
@@ -326,17 +326,17 @@ fn local_errors(p: &Rows, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, u_norms: &[
     let error1 = sum(m, |i| (0..s).map(|j| ((mu[i] - gradient_u[(i, j)]).max(0.0) - on_u[j] * u[(i, j)]).abs()).sum());
     let scale1 = sum(m, |i| (0..s).map(|j| (on_u[j] * u[(i, j)]).abs()).sum());
 
-    let weighted = Mat::from_fn(m, s, |i, j| xi2[i] * u[(i, j)]);
-    let (va, pu) = (product(v, &cross(u, u, Some(&xi2))), p.transposed_times(&weighted));
+    let weighted = Mat::from_fn(m, s, |i, j| squares[i] * u[(i, j)]);
+    let (va, pu) = (product(v, &cross(u, u, Some(&squares))), p.transposed_times(&weighted));
     let level = column_sums(u, Some(&mu));
     let error2 = sum(n, |i| (0..s).map(|j| ((level[j] - (va[(i, j)] - pu[(i, j)])).max(0.0) - on_v[j] * v[(i, j)]).abs()).sum());
     let scale2 = sum(n, |i| (0..s).map(|j| (on_v[j] * v[(i, j)]).abs()).sum());
 
     // Each term is a difference of sums of products; rounding leaves a share of the sizes of both.
     let share = (s as f64 + 64.0) * f64::EPSILON;
-    let size1 = sum(m, |i| (0..s).map(|j| mu[i].abs() + xi2[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
+    let size1 = sum(m, |i| (0..s).map(|j| mu[i].abs() + squares[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
     let level_size = column_sums(u, Some(&mu.iter().map(|m| m.abs()).collect::<Vec<_>>()));
     let size2 = sum(n, |i| (0..s).map(|j| level_size[j] + va[(i, j)].abs() + pu[(i, j)].abs()).sum());
     let rounding = (share * size1 / scale1, (share + m as f64 * f64::EPSILON) * (size2 + n as f64 * share * size1) / scale2);
-    LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
+    RecheckedErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
 }

@@ -147,7 +147,7 @@ pub fn claims(solution: &Solution) -> Reported {
 pub fn verified(problem: &Problem, solution: &Solution) -> Recomputed {
     let witness = solution.witness.for_checking();
     let Factors { u, v } = &solution.factors;
-    let found = recompute(problem.p, problem.xi, problem.lambda, u, v, Some(witness), None, 0).unwrap();
+    let found = recompute(problem.p, problem.weights, problem.lambda, u, v, Some(witness), None, 0).unwrap();
     for check in compare(&claims(solution), &found) {
         let heuristic = matches!(check.name, "ge" | "rel_dg");
         assert!(check.agrees || heuristic, "{check:?}\n{:?}\n{found:?}", solution.errors);

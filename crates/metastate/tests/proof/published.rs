@@ -36,5 +36,5 @@ pub fn claims(solution: &Solution) -> Reported {
 
 /// All figures of the factors `(u, v)`, computed anew by the checker, with the solution's witness.
 pub fn checked(problem: &Problem, u: &Mat, v: &Mat, solution: &Solution) -> Result<Recomputed, Error> {
-    recompute(problem.p, problem.xi, problem.lambda, u, v, Some(solution.witness.for_checking()), None, 0)
+    recompute(problem.p, problem.weights, problem.lambda, u, v, Some(solution.witness.for_checking()), None, 0)
 }

@@ -50,12 +50,12 @@ pub enum StepRule {
 
 /// One block's memory: the step to try next and the last values.
 #[derive(Debug, Default)]
-struct Block {
+struct BlockMemory {
     step: Option<f64>,
     values: VecDeque<f64>,
 }
 
-impl Block {
+impl BlockMemory {
     fn remember(&mut self, value: f64) {
         if self.values.len() == WINDOW {
             self.values.pop_front();
@@ -73,8 +73,8 @@ impl Block {
 pub struct Palm {
     rule: StepRule,
     iteration: usize,
-    u: Block,
-    v: Block,
+    u: BlockMemory,
+    v: BlockMemory,
     products: Products,
     /// F may rise within the search's window, so the lowest point is kept.
     best: Option<(f64, Factors)>,
@@ -91,13 +91,13 @@ struct Accepted {
 impl Palm {
     /// A solver with the given step rule.
     pub fn new(rule: StepRule) -> Self {
-        Palm { rule, iteration: 0, u: Block::default(), v: Block::default(), products: Products::default(), best: None }
+        Palm { rule, iteration: 0, u: BlockMemory::default(), v: BlockMemory::default(), products: Products::default(), best: None }
     }
 
     /// Shrinks the step until the search is satisfied.
     fn search(
         &self,
-        block: &Block,
+        block: &BlockMemory,
         mut step: f64,
         current: &Mat,
         gradient: &Mat,

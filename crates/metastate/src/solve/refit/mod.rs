@@ -15,4 +15,4 @@ pub use least_squares::{LeastSquares, least_squares};
 pub use likelihood::{Likelihood, LikelihoodSettings, likelihood, likelihood_watched};
 pub(crate) use merge::merge_nearest;
 pub use observed::{Observed, marginal_law};
-pub use starts::{BestRefit, RefitStart, Starts, Tried, likelihood_best_start};
+pub use starts::{BestRefit, RefitStart, Starts, TriedStart, likelihood_best_start};

@@ -112,7 +112,7 @@ pub fn most_penalised(counts: &Csr, u: &Mat, v: &Mat, strength: f64) -> (f64, f6
 
 /// Where a climb ended.
 #[derive(Debug, Clone)]
-pub struct Fitted {
+pub struct Climbed {
     /// U.
     pub u: Mat,
     /// V.
@@ -122,7 +122,7 @@ pub struct Fitted {
 }
 
 /// Passes of expectation and maximisation from a start, with a prior of this strength, until ten gain less than `tolerance` a transition.
-pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, tolerance: f64) -> Fitted {
+pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, tolerance: f64) -> Climbed {
     let prior = Prior { strength, shares: shares(counts, u), marginal: marginal(counts) };
     let mut u = Mat::from_fn(u.rows(), u.cols(), |i, k| (1.0 - LIFT) * u[(i, k)] + LIFT * prior.shares[k]);
     let mut v = Mat::from_fn(v.rows(), v.cols(), |j, k| (1.0 - LIFT) * v[(j, k)] + LIFT * prior.marginal[j]);
@@ -137,7 +137,7 @@ pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, toler
             break;
         }
     }
-    Fitted { u, v, values }
+    Climbed { u, v, values }
 }
 
 /// U, then V with the new U. Where a row or a column has no mass at all, it stays as it was.
