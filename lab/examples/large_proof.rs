@@ -57,7 +57,7 @@ fn main() -> metastate::Result<()> {
     let from = seconds();
     let x = &solution.factors;
     let witness = solution.witness.for_checking();
-    let again = recompute(&Claimed { p: chain.p(), xi: chain.weights(), lambda, u: &x.u, v: &x.v }, Some(witness), None, seed)?;
+    let again = recompute(&Claimed { p: chain.p(), weights: chain.weights(), lambda, u: &x.u, v: &x.v }, Some(witness), None, seed)?;
     println!(
         "  verify {:.1} s: gap {:.2e}, norm {:.8}, {:?}, room {:.1e}; the difference of the bounds {:.1e} of F",
         seconds() - from,

@@ -49,7 +49,7 @@ fn assign_takes_its_options_from_the_fit_and_refuses_contradictions() {
     );
     // A condition alone: columns and weight are those of the fit.
     let (told, _) = place.expect(0, &["assign", "out", "trips.csv", "--where", "kind = 'x'", "--out", "all.csv"]);
-    assert!(told.contains("hint: read as the fit's own data were: --from a --to b --weight n"), "{told}");
+    assert!(told.contains("hint: options taken from the fit: --from a --to b --weight n"), "{told}");
     let (first, again) = (rows(&place, "all.csv"), rows(&place, "out/states.csv"));
     assert_eq!((first.len(), &first[1][4]), (again.len(), &again[1][2]), "the same transitions, the same meta-state");
     for (option, value, sentence) in [

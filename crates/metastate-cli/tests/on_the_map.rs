@@ -153,7 +153,7 @@ fn what_places_cannot_be_is_said() {
         text(&place.read("stations.csv")).lines().map(|l| l.replacen(',', ".0,", usize::from(!l.starts_with("id"))) + "\n").collect();
     place.write("pointed.csv", pointed);
     let (_, refused) = place.expect(2, &[&fit[..], &["pointed.csv"]].concat());
-    assert!(refused.contains("which has `0.0`") && refused.contains("whole numbers as decimal ones"), "{refused}");
+    assert!(refused.contains("which has `0.0`") && refused.contains("whole numbers with a decimal point"), "{refused}");
     assert!(!place.path("no").exists());
 }
 

@@ -50,7 +50,7 @@ fn a_log_becomes_a_policy_that_is_checked_shown_and_verified() {
     let table = text(&place.read("out/policy.csv"));
     assert_eq!(table.lines().next(), Some("state,action,value,records,untried"));
     assert_eq!(table.lines().count(), 41);
-    assert!(text(&place.read("out/report.html")).contains("what such policies claim there"));
+    assert!(text(&place.read("out/report.html")).contains("what the model predicts for such policies there"));
     place.expect(0, &["verify", "out"]);
     // Another discount takes its place; so do rewards from a file, for arriving.
     let rewards: String = (0..40).map(|s| format!("{s},{}\n", s % 5)).collect();

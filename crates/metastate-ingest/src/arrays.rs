@@ -7,7 +7,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
-use crate::npy::{Kind, NpyReader};
+use crate::npy::{ElementKind, NpyReader};
 use crate::npz::{check_archive, member_reader, refuse};
 
 /// Numbers read at a time.
@@ -58,7 +58,7 @@ fn whole<R: Read>(mut reader: NpyReader<R>, file: &str) -> Result<NumberArray> {
             .value(format!("shape {:?}", header.shape))
             .remedy("save an array of one or two dimensions"));
     }
-    if matches!(header.kind, Kind::Bytes | Kind::Unicode) {
+    if matches!(header.kind, ElementKind::Bytes | ElementKind::Unicode) {
         return Err(IngestError::new(Code::Npy, "numbers are needed here, this array holds texts")
             .file(file)
             .remedy("save it with array.astype('float64')"));
@@ -73,5 +73,5 @@ fn whole<R: Read>(mut reader: NpyReader<R>, file: &str) -> Result<NumberArray> {
     if let (true, &[rows, cols]) = (header.fortran, &shape[..]) {
         data = (0..rows * cols).map(|k| data[(k % cols) * rows + k / cols]).collect();
     }
-    Ok(NumberArray { shape, data, float64: header.kind == Kind::Float && header.size == 8 })
+    Ok(NumberArray { shape, data, float64: header.kind == ElementKind::Float && header.size == 8 })
 }

@@ -56,7 +56,7 @@ const TABLE: &[(Code, &str, &str)] = &[
     (
         Code::Open,
         "E-INGEST-OPEN",
-        "The input could not be opened: there is no such file, it is a directory, or it may not be read. Check the spelling; for a directory give a pattern such as 'data/*.parquet' (in quotes, so that every file is named in the result).",
+        "The input could not be opened: there is no such file, it is a directory, or there is no permission to read it. Check the spelling; for a directory give a pattern such as 'data/*.parquet' (in quotes, so that every file is named in the result).",
     ),
     (
         Code::Read,
@@ -81,7 +81,7 @@ const TABLE: &[(Code, &str, &str)] = &[
     (
         Code::Format,
         "E-INGEST-FORMAT",
-        "The kind of file could not be told from its name and its first bytes, or cannot be used for this kind of input. Known are csv, tsv, jsonl, parquet, npy, npz, mtx and txt, the text formats also with .gz or .zst.",
+        "The kind of file could not be recognised from its name and its first bytes, or cannot be used for this kind of input. Known are csv, tsv, jsonl, parquet, npy, npz, mtx and txt, the text formats also with .gz or .zst.",
     ),
     (
         Code::As,
@@ -113,11 +113,7 @@ const TABLE: &[(Code, &str, &str)] = &[
         "E-INGEST-QUOTE",
         "A quoted field is never closed, or text follows its closing quote. A quote inside a quoted field is written twice.",
     ),
-    (
-        Code::Line,
-        "E-INGEST-LINE",
-        "One record or label is longer than any sensible one. Usually the file is not of the kind its name says.",
-    ),
+    (Code::Line, "E-INGEST-LINE", "One record or label is far too long. Usually the file is not of the kind its name says."),
     (
         Code::Header,
         "E-INGEST-HEADER",

@@ -43,12 +43,12 @@ struct Footer {
     kept: u64,
     /// States that no pair has.
     lone_states: Vec<String>,
-    ledger: Vec<Entry>,
+    ledger: Vec<LedgerRow>,
     inputs: Vec<InputRecord>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Entry {
+struct LedgerRow {
     reason: String,
     unit: String,
     count: u64,
@@ -83,7 +83,7 @@ pub fn write_counts(path: &Path, counted: &CountedStates, inputs: &[InputRecord]
     for (i, j, _) in counts.csr().triplets() {
         (lone[i as usize], lone[j as usize]) = (false, false);
     }
-    let ledger = counts.ledger().iter().map(|e| Entry {
+    let ledger = counts.ledger().iter().map(|e| LedgerRow {
         reason: e.reason.clone(),
         unit: e.unit.to_string(),
         count: e.count,

@@ -124,34 +124,34 @@ fn array(source: &Source, settings: &InputSettings) -> Result<Option<As>> {
 pub(crate) fn check_options(as_: Option<As>, sources: &[Source], settings: &InputSettings) -> Result<()> {
     let typed = |s: &Source| matches!(s.format, Format::Parquet | Format::JsonLines | Format::Memory);
     let rows = match (sources.iter().all(|s| may_be_table(s.format)), sources.iter().any(typed)) {
-        (true, false) => Rows::Text,
-        (true, true) => Rows::Typed,
-        (false, _) => Rows::None,
+        (true, false) => HasRows::Text,
+        (true, true) => HasRows::Typed,
+        (false, _) => HasRows::None,
     };
     check(as_, rows, &sources[0].name, settings)
 }
 
 /// The same for rows of a table, wherever it is.
 pub(crate) fn check_options_of_rows(as_: As, name: &str, settings: &InputSettings) -> Result<()> {
-    check(Some(as_), Rows::Typed, name, settings)
+    check(Some(as_), HasRows::Typed, name, settings)
 }
 
 /// Whether the inputs have rows and columns, and whether these have to be found in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rows {
+enum HasRows {
     None,
     Typed,
     Text,
 }
 
-fn check(as_: Option<As>, rows: Rows, input: &str, settings: &InputSettings) -> Result<()> {
+fn check(as_: Option<As>, rows: HasRows, input: &str, settings: &InputSettings) -> Result<()> {
     let (trips, walks, counts, matrix) =
         (as_ == Some(As::Trips), as_ == Some(As::Trajectories), as_ == Some(As::Counts), as_.is_none() || as_ == Some(As::Matrix));
-    let table_counts = counts && rows != Rows::None;
-    let matrix = matrix || (counts && rows == Rows::None);
+    let table_counts = counts && rows != HasRows::None;
+    let matrix = matrix || (counts && rows == HasRows::None);
     let some = |o: &Option<String>| o.is_some();
     let coordinates = settings.coordinate_columns().iter().any(|(_, c)| c.is_some());
-    let text_table = rows == Rows::Text && !(walks && settings.state.is_none());
+    let text_table = rows == HasRows::Text && !(walks && settings.state.is_none());
     let second = match settings.second.as_ref().map(|s| s.option) {
         Some("action") => "--action",
         _ => "--slice",

@@ -139,10 +139,13 @@ impl LabelSet {
             }
         };
         if self.longest > 1 << 16 {
-            return Err(IngestError::new(Code::Line, format!("a label of {} bytes was met; labels are short", self.longest))
-                .file(batch.file)
-                .column(name)
-                .remedy("check the delimiter and the column"));
+            return Err(IngestError::new(
+                Code::Line,
+                format!("a label of {} bytes was met; labels have at most 65536 bytes", self.longest),
+            )
+            .file(batch.file)
+            .column(name)
+            .remedy("check the delimiter and the column"));
         }
         if self.labels.len() >= UNKNOWN as usize {
             return Err(IngestError::new(Code::TooLarge, "there are more than four thousand million labels").file(batch.file).column(name));

@@ -65,7 +65,7 @@ pub use machine::available_memory;
 pub use manifest::InputRecord;
 pub use matrix::{GivenMatrix, MatrixValues, Sizes};
 pub use progress::{Phase, ReadProgress, Silent, Update};
-pub use second::{Expression, Part, SecondCounts, SecondLabel, Side, Tally};
+pub use second::{Expression, PartOfDate, SecondCounts, SecondLabel, Side, Tally};
 pub use settings::{As, BoundingBox, CellSize, Delimiter, InputSettings, TextTable};
 pub use source::{Compression, Format, Source, expand_names};
 

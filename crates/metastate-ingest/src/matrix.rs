@@ -8,7 +8,7 @@ use crate::assemble::CountedStates;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::machine::available_memory;
-use crate::npy::{Kind, NpyReader};
+use crate::npy::{ElementKind, NpyReader};
 use crate::progress::{Phase, ReadProgress, tell};
 use crate::settings::{As, InputSettings};
 use crate::source::{Format, Source, resolve};
@@ -119,7 +119,7 @@ impl Sink for Collector<'_> {
             )
             .file(file)
             .value(format!("{} x {}", shape.rows, shape.cols))
-            .remedy("store it as a sparse matrix, use a machine with more memory, or insist with a larger --memory-limit"));
+            .remedy("store it as a sparse matrix, use a machine with more memory, or allow more with a larger --memory-limit"));
         }
         self.d = Some(shape.rows);
         if shape.dense && self.as_ == Some(As::Matrix) {
@@ -246,7 +246,7 @@ fn dense(source: &Source, settings: &InputSettings, sink: &mut dyn Sink) -> Resu
             .value(format!("{:?}", header.shape))
             .remedy("one-dimensional arrays of states are read with --as trajectories"));
     };
-    if matches!(header.kind, Kind::Bytes | Kind::Unicode) {
+    if matches!(header.kind, ElementKind::Bytes | ElementKind::Unicode) {
         return Err(IngestError::new(Code::Npy, "a matrix of numbers is needed, this array holds texts").file(&source.name));
     }
     sink.begin(Shape { rows, cols, entries: header.elements(), dense: true }, &source.name)?;

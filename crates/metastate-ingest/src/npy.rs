@@ -12,7 +12,7 @@ use crate::error::{IngestError, Result};
 const LONGEST_HEADER: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ElementKind {
     Boolean,
     Signed,
     Unsigned,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 /// What the header says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Header {
-    pub kind: Kind,
+    pub kind: ElementKind,
     /// Bytes an element.
     pub size: usize,
     pub big_endian: bool,
@@ -40,7 +40,7 @@ impl Header {
     }
 
     pub fn is_integer(&self) -> bool {
-        matches!(self.kind, Kind::Signed | Kind::Unsigned | Kind::Boolean)
+        matches!(self.kind, ElementKind::Signed | ElementKind::Unsigned | ElementKind::Boolean)
     }
 }
 
@@ -103,7 +103,7 @@ impl<R: Read> NpyReader<R> {
         self.buffer.resize(n * size, 0);
         exactly(&mut self.reader, &mut self.buffer, &self.file)?;
         self.left -= n as u64;
-        let unit = if self.header.kind == Kind::Unicode { 4 } else { size };
+        let unit = if self.header.kind == ElementKind::Unicode { 4 } else { size };
         if self.header.big_endian && unit > 1 {
             self.buffer.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
         }
@@ -119,10 +119,10 @@ impl<R: Read> NpyReader<R> {
         }
         let each = bytes.chunks_exact(size);
         match (kind, size) {
-            (Kind::Float, 8) => out.extend(each.map(|b| f64::from_le_bytes(array(b)))),
-            (Kind::Float, 4) => out.extend(each.map(|b| f64::from(f32::from_le_bytes(array(b))))),
-            (Kind::Signed, _) => out.extend(each.map(|b| signed(b) as f64)),
-            (Kind::Unsigned | Kind::Boolean, _) => out.extend(each.map(|b| unsigned(b) as f64)),
+            (ElementKind::Float, 8) => out.extend(each.map(|b| f64::from_le_bytes(array(b)))),
+            (ElementKind::Float, 4) => out.extend(each.map(|b| f64::from(f32::from_le_bytes(array(b))))),
+            (ElementKind::Signed, _) => out.extend(each.map(|b| signed(b) as f64)),
+            (ElementKind::Unsigned | ElementKind::Boolean, _) => out.extend(each.map(|b| unsigned(b) as f64)),
             _ => return Err(damaged("numbers are needed here", &file)),
         }
         Ok(true)
@@ -137,8 +137,8 @@ impl<R: Read> NpyReader<R> {
             return Ok(false);
         }
         match kind {
-            Kind::Signed => out.extend(bytes.chunks_exact(size).map(signed)),
-            Kind::Unsigned | Kind::Boolean => {
+            ElementKind::Signed => out.extend(bytes.chunks_exact(size).map(signed)),
+            ElementKind::Unsigned | ElementKind::Boolean => {
                 for (k, b) in bytes.chunks_exact(size).enumerate() {
                     let n = unsigned(b);
                     out.push(i64::try_from(n).map_err(|_| {
@@ -167,8 +167,8 @@ impl<R: Read> NpyReader<R> {
         let kind = self.header.kind;
         let bytes = self.chunk(1)?;
         let text: String = match kind {
-            Kind::Bytes => bytes.iter().map(|b| char::from(*b)).collect(),
-            Kind::Unicode => bytes.chunks_exact(4).filter_map(|b| char::from_u32(u32::from_le_bytes(array(b)))).collect(),
+            ElementKind::Bytes => bytes.iter().map(|b| char::from(*b)).collect(),
+            ElementKind::Unicode => bytes.chunks_exact(4).filter_map(|b| char::from_u32(u32::from_le_bytes(array(b)))).collect(),
             _ => return Err(damaged("a text is needed here", &self.file)),
         };
         Ok(text.trim_end_matches('\0').to_owned())
@@ -236,7 +236,7 @@ fn parse(text: &str, file: &str) -> Result<Header> {
     Ok(Header { kind, size, big_endian, fortran, shape })
 }
 
-fn element(descr: &str, file: &str) -> Result<(Kind, usize, bool)> {
+fn element(descr: &str, file: &str) -> Result<(ElementKind, usize, bool)> {
     let refuse = |what: &str, remedy: &str| Err(IngestError::new(Code::Npy, what).file(file).value(descr).remedy(remedy));
     let mut letters = descr.chars();
     let (order, rest) = match letters.next() {
@@ -252,12 +252,12 @@ fn element(descr: &str, file: &str) -> Result<(Kind, usize, bool)> {
                 "save it as numbers: array.astype('float64')",
             );
         }
-        ('b', 1) | ('?', 1) => Kind::Boolean,
-        ('i', 1 | 2 | 4 | 8) => Kind::Signed,
-        ('u', 1 | 2 | 4 | 8) => Kind::Unsigned,
-        ('f', 4 | 8) => Kind::Float,
-        ('S', 1..=64) => return Ok((Kind::Bytes, size, false)),
-        ('U', 1..=64) => return Ok((Kind::Unicode, size * 4, order == '>')),
+        ('b', 1) | ('?', 1) => ElementKind::Boolean,
+        ('i', 1 | 2 | 4 | 8) => ElementKind::Signed,
+        ('u', 1 | 2 | 4 | 8) => ElementKind::Unsigned,
+        ('f', 4 | 8) => ElementKind::Float,
+        ('S', 1..=64) => return Ok((ElementKind::Bytes, size, false)),
+        ('U', 1..=64) => return Ok((ElementKind::Unicode, size * 4, order == '>')),
         _ => return refuse("arrays of this type cannot be read", "save it as numbers: array.astype('float64') or array.astype('int64')"),
     };
     Ok((kind, size, order == '>' || (order == '=' && cfg!(target_endian = "big"))))

@@ -9,7 +9,7 @@ use zip::ZipArchive;
 use crate::codes::Code;
 use crate::error::{IngestError, Result};
 use crate::matrix::{Shape, Sink};
-use crate::npy::{Header, Kind, NpyReader};
+use crate::npy::{ElementKind, Header, NpyReader};
 use crate::source::Source;
 
 /// Deflate cannot shrink more than this.
@@ -110,7 +110,7 @@ fn check(archive: &mut Archive<'_>, member: &str, length: u64, numbers: bool) ->
             .value(format!("{:?}", header.shape))
             .remedy("the file is damaged; write it again"));
     }
-    let fits = header.is_integer() || (numbers && header.kind == Kind::Float);
+    let fits = header.is_integer() || (numbers && header.kind == ElementKind::Float);
     if fits { Ok(()) } else { Err(refuse(format!("the array `{member}` has a type that cannot be used"), name)) }
 }
 

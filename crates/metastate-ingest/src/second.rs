@@ -21,12 +21,12 @@ pub struct Expression {
     /// The column.
     pub column: String,
     /// The part of its dates; none for the values themselves.
-    pub part: Option<Part>,
+    pub part: Option<PartOfDate>,
 }
 
 /// A part of a date, in the zone that the column is marked with and as its text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum PartOfDate {
     /// 0 to 23.
     Hour,
     /// 1 is Monday, 7 is Sunday.
@@ -37,9 +37,10 @@ pub enum Part {
     Date,
 }
 
-const PARTS: [(Part, &str); 4] = [(Part::Hour, "hour"), (Part::Weekday, "weekday"), (Part::Month, "month"), (Part::Date, "date")];
+const PARTS: [(PartOfDate, &str); 4] =
+    [(PartOfDate::Hour, "hour"), (PartOfDate::Weekday, "weekday"), (PartOfDate::Month, "month"), (PartOfDate::Date, "date")];
 
-impl Part {
+impl PartOfDate {
     /// The word for it.
     pub fn name(self) -> &'static str {
         PARTS.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
@@ -88,7 +89,7 @@ impl Expression {
     pub(crate) fn ids(&self, batch: &Batch<'_>, slot: usize, labels: &mut LabelSet) -> Result<Vec<u32>> {
         let Some(part) = self.part else { return labels.ids(batch, slot, &self.column) };
         let failed = |e: String| {
-            IngestError::new(Code::Type, format!("{self} cannot be told of this column ({e})"))
+            IngestError::new(Code::Type, format!("{self} cannot be computed from this column ({e})"))
                 .file(batch.file)
                 .column(&self.column)
                 .remedy("name a column of dates or times, or of texts such as 2015-12-01 08:30:00")
@@ -102,10 +103,10 @@ impl Expression {
             values.into_iter().map(|v| v.map_or(MISSING, |v| labels.integer(i64::from(v)))).collect()
         };
         Ok(match part {
-            Part::Hour => whole(get(DatePart::Hour)?, labels),
-            Part::Weekday => whole(get(DatePart::DayOfWeekMonday1)?, labels),
-            Part::Month => whole(get(DatePart::Month)?, labels),
-            Part::Date => {
+            PartOfDate::Hour => whole(get(DatePart::Hour)?, labels),
+            PartOfDate::Weekday => whole(get(DatePart::DayOfWeekMonday1)?, labels),
+            PartOfDate::Month => whole(get(DatePart::Month)?, labels),
+            PartOfDate::Date => {
                 let (years, months, days) = (get(DatePart::Year)?, get(DatePart::Month)?, get(DatePart::Day)?);
                 let mut known: HashMap<(i32, i32, i32), u32> = HashMap::new();
                 let mut id = |day: (i32, i32, i32)| {
@@ -151,7 +152,7 @@ impl Expression {
                 Some(text) => match clock(without_offset(text)) {
                     Some(t) => out.append_value(t),
                     None => {
-                        let e = IngestError::new(Code::Number, format!("this is not a date or time, of which {self} could be told"));
+                        let e = IngestError::new(Code::Number, format!("this is not a date or time, so {self} cannot be computed from it"));
                         let remedy = format!(
                             "dates are written 2015-12-01 or 2015-12-01 08:30:00; leave such rows out with --where \"{} <> '{}'\"",
                             self.column,

@@ -181,7 +181,7 @@ impl std::str::FromStr for Delimiter {
             "blanks" | " " => Ok(Delimiter::Blanks),
             _ => match text.as_bytes() {
                 [letter] if letter.is_ascii_punctuation() && *letter != b'"' => Ok(Delimiter::Letter(*letter)),
-                _ => Err(format!("`{text}` is neither comma, semicolon, tab, bar, blanks nor a single sign such as `:`")),
+                _ => Err(format!("`{text}` is neither comma, semicolon, tab, bar, blanks nor a single character such as `:`")),
             },
         }
     }

@@ -188,7 +188,7 @@ impl Source {
         let open_error = |e: io::Error| {
             let sentence = match e.kind() {
                 io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                io::ErrorKind::PermissionDenied => "this file may not be read".to_owned(),
+                io::ErrorKind::PermissionDenied => "there is no permission to read this file".to_owned(),
                 _ => format!("this file cannot be opened: {e}"),
             };
             IngestError::new(Code::Open, sentence).file(&name).remedy("check the spelling and the access rights")

@@ -27,7 +27,7 @@ pub(crate) fn line(sources: &[Source], as_: As, data: &Data, settings: &InputSet
         String::new()
     };
     let second = settings.second.as_ref().map(second).unwrap_or_default();
-    let guessed = if settings.as_.is_none() && !guess::says_kind(settings) { "; the file shows it, --as says otherwise" } else { "" };
+    let guessed = if settings.as_.is_none() && !guess::says_kind(settings) { "; recognised from the file, --as changes it" } else { "" };
     Ok(format!("read as {what}{second}{layout}{guessed}"))
 }
 

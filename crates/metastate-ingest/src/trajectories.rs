@@ -312,7 +312,7 @@ impl Scanner<'_> {
                 self.fresh = false;
                 self.label.push(byte);
                 if self.label.len() > LONGEST_LABEL {
-                    return Err(IngestError::new(Code::Line, "a label is longer than any sensible one")
+                    return Err(IngestError::new(Code::Line, "a label is far too long")
                         .file(&self.source.name)
                         .line(self.line)
                         .remedy("check that the file is what its name says"));

@@ -268,7 +268,7 @@ fn a_text_without_a_header_is_a_table_when_it_is_said() {
     let read_blanks = ingest(&[&blanks], &named);
     assert_eq!(
         read_blanks.read_as,
-        "read as counts: `count` says how often `from` was followed by `to` (text separated by blanks, columns named by --columns); the file shows it, --as says otherwise"
+        "read as counts: `count` says how often `from` was followed by `to` (text separated by blanks, columns named by --columns); recognised from the file, --as changes it"
     );
     let numbered =
         InputSettings { text: text(Some(":"), &[]), from: some("1"), to: some("2"), weight: some("3"), ..InputSettings::default() };
@@ -296,7 +296,7 @@ fn what_was_read_and_how_is_told_in_one_line() {
     let walks = write(dir.path(), "w.txt", "a b c a\nb c\n");
     assert_eq!(
         ingest(&[&walks], &InputSettings::default()).read_as,
-        "read as trajectories, one a line, labels separated by blanks or commas; the file shows it, --as says otherwise"
+        "read as trajectories, one a line, labels separated by blanks or commas; recognised from the file, --as changes it"
     );
     let table = write(dir.path(), "t.csv", "id;t;s\n1;1;a\n1;2;b\n1;3;a\n1;4;a\n");
     let by_time = InputSettings { state: some("s"), id: some("id"), time: some("t"), lag: 2, ..InputSettings::default() };

@@ -133,15 +133,18 @@ fn all() -> Vec<Command> {
         Command::new("count", "Only count, write a counts file that can be merged with others", COUNT)
             .with::<InputArgs>()
             .with::<CountArgs>(),
-        Command::new("verify", "Recheck a saved result with code that the solver does not share", VERIFY).with::<VerifyArgs>(),
-        Command::new("report", "Make the page of a result anew", REPORT).with::<ReportArgs>(),
-        Command::new("diff", "What is different between two results: zones matched, states that moved, flows that changed", DIFF)
+        Command::new("verify", "Check a saved result again with code of its own, independent of the solver", VERIFY).with::<VerifyArgs>(),
+        Command::new("report", "Write the page of a result again, with other names or places where they are given", REPORT)
+            .with::<ReportArgs>(),
+        Command::new("diff", "Compare two results: which zones correspond, which states moved, which flows changed", DIFF)
             .with::<DiffArgs>(),
         Command::new("forecast", "n-step forecasts, stationary law, timescales and passage times from the latent chain", FORECAST)
             .with::<ForecastArgs>(),
-        Command::new("plan", "What to do in each state, from the log of a controlled chain, checked on held-out records", PLAN)
+        Command::new("plan", "Find what to do in each state from the log of a controlled chain, and check it on held-out records", PLAN)
             .with::<PlanArgs>(),
-        Command::new("compare", "This method and its rivals on the same held-out folds", COMPARE).with::<InputArgs>().with::<CompareArgs>(),
+        Command::new("compare", "Compare this method with others on the same held-out data", COMPARE)
+            .with::<InputArgs>()
+            .with::<CompareArgs>(),
         Command::new("assign", "Memberships for states that were not in the fit, from their own transitions", ASSIGN)
             .with::<AssignArgs>()
             .with::<InputArgs>(),
@@ -153,8 +156,10 @@ fn all() -> Vec<Command> {
                 SIMULATE,
             )
         },
-        Command::new("reproduce", "The paper's tables and figures, each value beside the printed one", REPRODUCE).with::<ReproduceArgs>(),
-        Command::new("demo", "The two-minute tour: simulates a city, finds its zones, writes a result folder", DEMO).with::<DemoArgs>(),
+        Command::new("reproduce", "Compute the paper's tables and figures, each value next to the printed one", REPRODUCE)
+            .with::<ReproduceArgs>(),
+        Command::new("demo", "A first look in two minutes: simulates a city, finds its zones, writes a result folder", DEMO)
+            .with::<DemoArgs>(),
         Command::new("explain", "What an error code means and what to do", EXPLAIN).with::<ExplainArgs>(),
         Command::new("completions", "Completions for a shell, on standard output", COMPLETIONS).with::<CompletionsArgs>(),
         Command::new("man", "The manual pages of all commands, for man, into a folder", MAN).with::<ManArgs>(),
@@ -211,7 +216,7 @@ const PLAN: &str = "Examples:
   metastate plan out/robot --discount 0.95
   metastate plan out/robot --discount 0.99 --reward costs.csv --no-check
 
-Writes policy.csv (state, action, value), q.parquet and plan.json into the folder of the result, and makes its page anew. Another plan takes its place.";
+Writes policy.csv (state, action, value), q.parquet and plan.json into the folder of the result, and writes its page again. A later plan replaces this one.";
 
 const COMPARE: &str = "Examples:
   metastate compare trips.csv --from start --to end --rank 8 --out out/compare
@@ -219,14 +224,14 @@ const COMPARE: &str = "Examples:
   metastate compare zones.csv --from pickup --to dropoff --weight trips --rank 6 --places centroids.csv --label zone_id --out out/od
   metastate compare zones.csv --from pickup --to dropoff --weight trips --with out/eight --with out/last-year --groups borough --groups-from boroughs.csv --out out/both
 
-The table says for each measure whether this package is the best or which rival is.";
+For each measure the table says whether this package is the best, or which other method is.";
 
 const ASSIGN: &str = "Examples:
   metastate assign out/zones february.parquet --out february-states.csv
   metastate assign out/zones new.csv --from start --to end --by likelihood --out new-states.csv
 
-Whatever is not said about how to read the inputs is taken from the fit, option by option, and said; what contradicts the fit (another cell, lag, weight or column) is
-refused. Transitions to states that were not in the fit are left out and counted.";
+Options about reading the inputs that are not given are taken from the fit, and the command says which. Options that contradict the fit (another cell, lag, weight or
+column) are refused. Transitions to states that were not in the fit are left out and counted.";
 
 const SIMULATE: &str = "Examples:
   metastate simulate planted --states 1000 --rank 10 --out planted
@@ -242,7 +247,7 @@ const REPRODUCE: &str = "Examples:
   metastate reproduce all --data data --out out/paper --resume
 
 Writes reproduction.md, reproduction/*.svg and cells/*.json (finished pieces of work) into the folder. The whole run takes an hour or so
-on two cores; it says beforehand how long. The work is done by the program metastate-reproduce, which must be beside this one or on the PATH
+on two cores; it says before it starts how long. The work is done by the program metastate-reproduce, which must be beside this one or on the PATH
 (cargo build --release -p metastate-lab makes it).";
 
 const DEMO: &str = "Example:

@@ -17,7 +17,7 @@ pub enum Door {
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum OptionProblem {
     /// A value that is not allowed, and what is, as a clause of its own.
     Value {
         /// The value.
@@ -52,7 +52,7 @@ pub struct OptionError {
     /// The option, as the catalogue calls it.
     pub option: String,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: OptionProblem,
     /// What to do, calling options as the command does.
     pub remedy: Option<String>,
 }
@@ -99,16 +99,16 @@ impl Door {
 }
 
 impl OptionError {
-    pub(crate) fn new(option: &str, problem: Problem) -> Self {
+    pub(crate) fn new(option: &str, problem: OptionProblem) -> Self {
         OptionError { option: option.to_owned(), problem, remedy: None }
     }
 
     pub(crate) fn value(option: &str, met: impl ToString, allowed: impl ToString) -> Self {
-        OptionError::new(option, Problem::Value { met: met.to_string(), allowed: allowed.to_string() })
+        OptionError::new(option, OptionProblem::Value { met: met.to_string(), allowed: allowed.to_string() })
     }
 
     pub(crate) fn holds(option: &str, met: &Value, allowed: impl ToString) -> Self {
-        OptionError::new(option, Problem::Holds { met: told(met).unwrap_or_default(), allowed: allowed.to_string() })
+        OptionError::new(option, OptionProblem::Holds { met: told(met).unwrap_or_default(), allowed: allowed.to_string() })
     }
 
     pub(crate) fn remedy(self, remedy: impl Into<String>) -> Self {
@@ -119,24 +119,24 @@ impl OptionError {
     pub fn told(&self, door: Door) -> String {
         let name = door.name(&self.option);
         match &self.problem {
-            Problem::Value { met, allowed } => format!("{name} is {met}; {}", door.words(allowed)),
-            Problem::Holds { met, allowed } => format!("{name} holds {met}; {}", door.words(allowed)),
-            Problem::Conflict(other) => format!("{name} cannot be given together with {}", door.name(other)),
-            Problem::Contradicts(other, why) => format!("{name} contradicts {}: {}", door.name(other), door.words(why)),
-            Problem::Needs(other) => format!("{name} means nothing without {}", door.name(other)),
-            Problem::Missing => format!("{name} must be given"),
-            Problem::Unknown(command, _) => match door {
+            OptionProblem::Value { met, allowed } => format!("{name} is {met}; {}", door.words(allowed)),
+            OptionProblem::Holds { met, allowed } => format!("{name} holds {met}; {}", door.words(allowed)),
+            OptionProblem::Conflict(other) => format!("{name} cannot be given together with {}", door.name(other)),
+            OptionProblem::Contradicts(other, why) => format!("{name} contradicts {}: {}", door.name(other), door.words(why)),
+            OptionProblem::Needs(other) => format!("{name} means nothing without {}", door.name(other)),
+            OptionProblem::Missing => format!("{name} must be given"),
+            OptionProblem::Unknown(command, _) => match door {
                 Door::Command => format!("{command} has no option {name}"),
                 Door::Python => format!("{command} has no option '{name}'"),
             },
-            Problem::Sentence(sentence) => door.words(sentence),
+            OptionProblem::Sentence(sentence) => door.words(sentence),
         }
     }
 
     /// What to do, in the words of a door.
     pub fn advice(&self, door: Door) -> Option<String> {
         match &self.problem {
-            Problem::Unknown(_, Some(near)) => Some(format!("did you mean {}?", door.name(near))),
+            OptionProblem::Unknown(_, Some(near)) => Some(format!("did you mean {}?", door.name(near))),
             _ => self.remedy.as_deref().map(|remedy| door.words(remedy)),
         }
     }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn each_door_has_its_words() {
-        let e = OptionError::new("solver", Problem::Contradicts("as-in-paper", "the paper's is another"))
+        let e = OptionError::new("solver", OptionProblem::Contradicts("as-in-paper", "the paper's is another"))
             .remedy("leave out --solver, or give --lambda and --redundancy-absolute");
         assert_eq!(e.told(Door::Command), "--solver contradicts --as-in-paper: the paper's is another");
         assert_eq!(e.told(Door::Python), "solver contradicts as_in_paper: the paper's is another");

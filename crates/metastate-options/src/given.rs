@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::commands::{self, Command};
 use crate::entry::{Entry, Many, Options, nearest, told};
-use crate::error::{Door, OptionError, Problem, option_name};
+use crate::error::{Door, OptionError, OptionProblem, option_name};
 
 /// The options that were given to a command, each in the shape of its struct's field.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl Given {
         let name = if self.door == Door::Python { option_name(name) } else { name.to_owned() };
         self.command.entry(&name).ok_or_else(|| {
             let near = nearest(&name, self.command.entries().filter(|e| !e.positional).map(|e| e.name.as_str()));
-            OptionError::new(&name, Problem::Unknown(self.command.name.to_owned(), near.map(str::to_owned)))
+            OptionError::new(&name, OptionProblem::Unknown(self.command.name.to_owned(), near.map(str::to_owned)))
         })
     }
 
@@ -67,18 +67,18 @@ impl Given {
             let Some(value) = self.values.get(&entry.name) else {
                 let excused = entry.unless.is_some_and(|other| self.values.contains_key(other));
                 if entry.required && !excused && !except.contains(&entry.name.as_str()) {
-                    return Err(OptionError::new(&entry.name, Problem::Missing));
+                    return Err(OptionError::new(&entry.name, OptionProblem::Missing));
                 }
                 continue;
             };
             let given = |other: &&&str| self.values.contains_key(**other);
             if let Some(other) = entry.conflicts.iter().find(given) {
-                return Err(OptionError::new(&entry.name, Problem::Conflict((*other).to_owned())));
+                return Err(OptionError::new(&entry.name, OptionProblem::Conflict((*other).to_owned())));
             }
             // A default needs nothing, also where it is told: Python hands over all of its parameters.
             let as_without = value.is_string() && value.as_str() == entry.default.as_deref();
             if let Some(other) = entry.requires.iter().find(|other| !as_without && !given(other)) {
-                return Err(OptionError::new(&entry.name, Problem::Needs((*other).to_owned())));
+                return Err(OptionError::new(&entry.name, OptionProblem::Needs((*other).to_owned())));
             }
         }
         Ok(())
@@ -88,7 +88,7 @@ impl Given {
     pub fn group<T: Options>(&self) -> Result<T, OptionError> {
         let own = T::entries().iter().filter_map(|e| Some((e.key(), self.values.get(&e.name)?.clone())));
         let values: Map<String, Value> = own.collect();
-        serde_json::from_value(Value::Object(values)).map_err(|e| OptionError::new("", Problem::Sentence(e.to_string())))
+        serde_json::from_value(Value::Object(values)).map_err(|e| OptionError::new("", OptionProblem::Sentence(e.to_string())))
     }
 
     /// The same, with its values checked.
@@ -125,7 +125,7 @@ pub fn shell_words(command: &str) -> Vec<String> {
 /// Reads the words of a command, without the name of the program: the command (and its own one, for `simulate`), then options as `--name value`,
 /// `--name=value` or `--flag`, and values told by their place. After `--` there are no options.
 pub fn read_words(words: &[String]) -> Result<Given, OptionError> {
-    let sentence = |text: String| OptionError::new("", Problem::Sentence(text));
+    let sentence = |text: String| OptionError::new("", OptionProblem::Sentence(text));
     // Options of all commands may stand before the command.
     let (mut before, mut at) = (Vec::new(), 0);
     while let Some(word) = words.get(at).filter(|w| w.starts_with("--")) {

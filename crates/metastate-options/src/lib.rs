@@ -34,7 +34,7 @@ mod reference;
 
 pub use commands::{ABOUT, Command, EXAMPLES, Group, commands, find};
 pub use entry::{Bounds, Entry, Kind, Many, Options, Word};
-pub use error::{Door, OptionError, Problem, option_name, python_name};
+pub use error::{Door, OptionError, OptionProblem, option_name, python_name};
 pub use given::{Given, read_words, shell_words};
 pub use groups::*;
 pub use reference::reference;

@@ -52,7 +52,7 @@ fn nonnull<T>(start: *mut T) -> NonNull<T> {
 }
 
 /// Numbers of any type that NumPy users count with.
-enum Numbers {
+enum NumberArray {
     F64(Borrowed<f64>),
     F32(Borrowed<f32>),
     I64(Borrowed<i64>),
@@ -60,12 +60,12 @@ enum Numbers {
     U32(Borrowed<u32>),
 }
 
-impl Numbers {
+impl NumberArray {
     fn new(any: &Bound<'_, PyAny>) -> PyResult<Self> {
         macro_rules! try_type {
             ($($variant:ident, $type:ty);+) => {
                 $(if let Ok(array) = any.cast::<PyArray1<$type>>() {
-                    return Ok(Numbers::$variant(Borrowed::list(array)?));
+                    return Ok(NumberArray::$variant(Borrowed::list(array)?));
                 })+
             };
         }
@@ -75,22 +75,22 @@ impl Numbers {
 
     fn len(&self) -> usize {
         match self {
-            Numbers::F64(b) => b.length,
-            Numbers::F32(b) => b.length,
-            Numbers::I64(b) => b.length,
-            Numbers::I32(b) => b.length,
-            Numbers::U32(b) => b.length,
+            NumberArray::F64(b) => b.length,
+            NumberArray::F32(b) => b.length,
+            NumberArray::I64(b) => b.length,
+            NumberArray::I32(b) => b.length,
+            NumberArray::U32(b) => b.length,
         }
     }
 
     #[inline]
     fn float(&self, k: usize) -> f64 {
         match self {
-            Numbers::F64(b) => b.slice()[k],
-            Numbers::F32(b) => f64::from(b.slice()[k]),
-            Numbers::I64(b) => b.slice()[k] as f64,
-            Numbers::I32(b) => f64::from(b.slice()[k]),
-            Numbers::U32(b) => f64::from(b.slice()[k]),
+            NumberArray::F64(b) => b.slice()[k],
+            NumberArray::F32(b) => f64::from(b.slice()[k]),
+            NumberArray::I64(b) => b.slice()[k] as f64,
+            NumberArray::I32(b) => f64::from(b.slice()[k]),
+            NumberArray::U32(b) => f64::from(b.slice()[k]),
         }
     }
 
@@ -98,9 +98,9 @@ impl Numbers {
     #[inline]
     fn place(&self, k: usize) -> Option<usize> {
         match self {
-            Numbers::I64(b) => usize::try_from(b.slice()[k]).ok(),
-            Numbers::I32(b) => usize::try_from(b.slice()[k]).ok(),
-            Numbers::U32(b) => Some(b.slice()[k] as usize),
+            NumberArray::I64(b) => usize::try_from(b.slice()[k]).ok(),
+            NumberArray::I32(b) => usize::try_from(b.slice()[k]).ok(),
+            NumberArray::U32(b) => Some(b.slice()[k] as usize),
             _ => None,
         }
     }
@@ -110,18 +110,18 @@ impl Numbers {
 pub struct Sparse {
     rows: usize,
     cols: usize,
-    indptr: Numbers,
-    indices: Numbers,
-    data: Numbers,
+    indptr: NumberArray,
+    indices: NumberArray,
+    data: NumberArray,
 }
 
 impl Sparse {
     fn new(parts: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let at = |k: usize| parts.get_item(k);
         Ok(Sparse {
-            indptr: Numbers::new(&at(1)?)?,
-            indices: Numbers::new(&at(2)?)?,
-            data: Numbers::new(&at(3)?)?,
+            indptr: NumberArray::new(&at(1)?)?,
+            indices: NumberArray::new(&at(2)?)?,
+            data: NumberArray::new(&at(3)?)?,
             rows: at(4)?.extract()?,
             cols: at(5)?.extract()?,
         })

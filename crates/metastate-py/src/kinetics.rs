@@ -182,7 +182,7 @@ pub fn put(py: Python<'_>, out: &Bound<'_, PyDict>, k: &SavedKinetics) -> PyResu
 }
 
 /// A question to the states' own chain.
-enum Asked {
+enum StateQuestion {
     Steps(Vec<bool>),
     Passage(Vec<bool>, Vec<bool>),
     Committor(Vec<bool>, Vec<bool>),
@@ -192,25 +192,25 @@ enum Asked {
 /// Mean steps of the states' own chain from every state into a set.
 #[pyfunction]
 pub fn state_steps<'py>(py: Python<'py>, fitted: &Fitted, target: Vec<bool>) -> PyResult<Bound<'py, PyAny>> {
-    fitted.ask(py, Asked::Steps(target))
+    fitted.ask(py, StateQuestion::Steps(target))
 }
 
 /// Mean steps from one set of states, as the stationary law has it, to another.
 #[pyfunction]
 pub fn state_passage<'py>(py: Python<'py>, fitted: &Fitted, from: Vec<bool>, to: Vec<bool>) -> PyResult<Bound<'py, PyAny>> {
-    fitted.ask(py, Asked::Passage(from, to))
+    fitted.ask(py, StateQuestion::Passage(from, to))
 }
 
 /// The probability of coming to `to` before `from`, from every state.
 #[pyfunction]
 pub fn state_committor<'py>(py: Python<'py>, fitted: &Fitted, from: Vec<bool>, to: Vec<bool>) -> PyResult<Bound<'py, PyAny>> {
-    fitted.ask(py, Asked::Committor(from, to))
+    fitted.ask(py, StateQuestion::Committor(from, to))
 }
 
 /// The probability of ending in each set, from every state; without sets, in each of the closed classes, largest first.
 #[pyfunction]
 pub fn state_fates<'py>(py: Python<'py>, fitted: &Fitted, sets: Vec<Vec<bool>>) -> PyResult<Bound<'py, PyAny>> {
-    fitted.ask(py, Asked::Fates(sets))
+    fitted.ask(py, StateQuestion::Fates(sets))
 }
 
 /// The class of each state, and for each class whether it is never left.
@@ -234,21 +234,21 @@ pub fn state_flux<'py>(py: Python<'py>, fitted: &Fitted, from: Vec<bool>, to: Ve
 }
 
 impl Fitted {
-    fn ask<'py>(&self, py: Python<'py>, question: Asked) -> PyResult<Bound<'py, PyAny>> {
+    fn ask<'py>(&self, py: Python<'py>, question: StateQuestion) -> PyResult<Bound<'py, PyAny>> {
         let solved = std::sync::Arc::clone(&self.solved);
         let found: Mat = watched::run(py, None, None, move |_, _| {
             let (chain, u) = (solved.loaded.shown_chain(), solved.model.memberships());
             let column = |x: Vec<f64>| Mat::from_fn(x.len(), 1, |i, _| x[i]);
             // Only the mean over a set asks for the stationary law.
             let micro = match &question {
-                Asked::Passage(..) => Microstates::new(chain.p(), u)?,
+                StateQuestion::Passage(..) => Microstates::new(chain.p(), u)?,
                 _ => Microstates::weighted(chain.p(), u, chain.xi().to_vec())?,
             };
             Ok(match question {
-                Asked::Steps(target) => column(micro.steps_to(&target)?),
-                Asked::Passage(from, to) => column(vec![micro.mean_first_passage(&from, &to)?]),
-                Asked::Committor(from, to) => column(micro.committor(&from, &to)?),
-                Asked::Fates(sets) => {
+                StateQuestion::Steps(target) => column(micro.steps_to(&target)?),
+                StateQuestion::Passage(from, to) => column(vec![micro.mean_first_passage(&from, &to)?]),
+                StateQuestion::Committor(from, to) => column(micro.committor(&from, &to)?),
+                StateQuestion::Fates(sets) => {
                     let sets = if sets.is_empty() { micro.closed_sets(MOST_CLASSES) } else { sets };
                     micro.fates(&sets)?
                 }

@@ -125,14 +125,14 @@ pub fn plan<'py>(
                 let loaded = metastate_report::load(&folder)?;
                 let (recorded, _) = verifying::recorded_options(&folder, &loaded)?;
                 match input.ingest(&recorded, false, &mut WatchReading { reporter, stopper })?.data {
-                    Data::Log(logged) => planning::Source::Held(logged.log),
+                    Data::Log(logged) => planning::LogSource::Held(logged.log),
                     _ => return Err(CliError::bad("E-CLI-ARGUMENT", "these data are no log of a controlled chain")),
                 }
             }
-            (None, Some(log)) => planning::Source::Held(log.as_ref().clone()),
-            (None, None) => planning::Source::Inputs,
+            (None, Some(log)) => planning::LogSource::Held(log.as_ref().clone()),
+            (None, None) => planning::LogSource::Inputs,
         };
-        let source = if command.no_check { planning::Source::None("it was left out (check=False)".to_owned()) } else { source };
+        let source = if command.no_check { planning::LogSource::None("it was left out (check=False)".to_owned()) } else { source };
         planning::plan(&folder, command, source, asked.seed, reporter, stopper)
     })?;
     let texts = |list: Vec<&str>| labels(py, list.into_iter().map(Label::from)).map(Bound::into_any);

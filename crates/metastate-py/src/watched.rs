@@ -129,6 +129,6 @@ fn panicked(worker: std::thread::JoinHandle<()>) -> CliError {
     let cause = worker.join().err();
     let said =
         cause.as_ref().and_then(|c| c.downcast_ref::<&str>().map(|s| (*s).to_owned()).or_else(|| c.downcast_ref::<String>().cloned()));
-    CliError::failed(PANIC, format!("metastate met a bug of its own ({})", said.unwrap_or_else(|| "no message".into())))
+    CliError::failed(PANIC, format!("there is a bug in metastate ({})", said.unwrap_or_else(|| "no message".into())))
         .remedy("please report it, with the data if you can")
 }

@@ -62,7 +62,7 @@ pub(crate) struct Chart<'a> {
 }
 
 /// From values to places.
-pub(crate) struct Scale {
+pub(crate) struct AxisScale {
     low: f64,
     high: f64,
     from: f64,
@@ -70,9 +70,9 @@ pub(crate) struct Scale {
     log: bool,
 }
 
-impl Scale {
+impl AxisScale {
     /// `None` when there is nothing to show.
-    pub(crate) fn new(values: impl Iterator<Item = f64>, log: bool, from: f64, to: f64, room: f64) -> Option<Scale> {
+    pub(crate) fn new(values: impl Iterator<Item = f64>, log: bool, from: f64, to: f64, room: f64) -> Option<AxisScale> {
         let usable = |x: &f64| x.is_finite() && (!log || *x > 0.0);
         let map = |x: f64| if log { x.log10() } else { x };
         let (low, high) = values.filter(usable).map(map).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
@@ -80,7 +80,7 @@ impl Scale {
             return None;
         }
         let pad = if high > low { room * (high - low) } else { 0.5 };
-        Some(Scale { low: low - pad, high: high + pad, from, to, log })
+        Some(AxisScale { low: low - pad, high: high + pad, from, to, log })
     }
 
     pub(crate) fn at(&self, x: f64) -> f64 {
@@ -124,9 +124,9 @@ impl Chart<'_> {
     pub fn svg(&self) -> Option<String> {
         let Area { x0, x1, y0, y1 } = SHEET.area();
         let room = if self.line { ROOM_OF_LINES } else { ROOM_OF_BARS };
-        let sx = Scale::new(self.points.iter().map(|p| p.0), self.x.log, x0, x1, room)?;
+        let sx = AxisScale::new(self.points.iter().map(|p| p.0), self.x.log, x0, x1, room)?;
         let ends = self.points.iter().flat_map(|p| [p.1 - p.2, p.1 + p.2]).chain(self.spans.iter().flat_map(|p| [p.1, p.2]));
-        let sy = Scale::new(ends, self.y.log, y0, y1, ROOM_ABOVE)?;
+        let sy = AxisScale::new(ends, self.y.log, y0, y1, ROOM_ABOVE)?;
         let mut out = SHEET.begin(self.title, &self.words());
         SHEET.axes(&mut out, (&sx, &sy), self.x.name, self.y.name);
         self.draw_steps(&mut out, &sx);
@@ -179,10 +179,10 @@ impl Chart<'_> {
     }
 
     /// The second quantity with its own axis at the right.
-    fn draw_steps(&self, out: &mut String, sx: &Scale) {
+    fn draw_steps(&self, out: &mut String, sx: &AxisScale) {
         let Area { x1, y0, y1, .. } = SHEET.area();
         let Some((name, steps)) = self.steps else { return };
-        let Some(sr) = Scale::new(steps.iter().map(|p| p.1).chain([0.0]), false, y0, y1, 0.0) else { return };
+        let Some(sr) = AxisScale::new(steps.iter().map(|p| p.1).chain([0.0]), false, y0, y1, 0.0) else { return };
         // Writing to a String cannot fail.
         let mut path = String::new();
         for (k, (x, y)) in steps.iter().enumerate() {
@@ -206,7 +206,7 @@ impl Chart<'_> {
         );
     }
 
-    fn draw_line(&self, out: &mut String, sx: &Scale, sy: &Scale) {
+    fn draw_line(&self, out: &mut String, sx: &AxisScale, sy: &AxisScale) {
         let usable = self.points.iter().filter(|p| self.usable(p));
         let places: Vec<String> = usable.map(|p| format!("{:.1},{:.1}", sx.at(p.0), sy.at(p.1))).collect();
         let _ = writeln!(
@@ -217,7 +217,7 @@ impl Chart<'_> {
     }
 
     /// Marks on the line, or bars down to the axis, with their bars of error.
-    fn draw_points(&self, out: &mut String, sx: &Scale, sy: &Scale) {
+    fn draw_points(&self, out: &mut String, sx: &AxisScale, sy: &AxisScale) {
         let Area { x0, x1, y0, .. } = SHEET.area();
         let few = self.points.len() <= MOST_MARKS;
         for (k, p) in self.points.iter().enumerate().filter(|(_, p)| self.usable(p)) {
@@ -238,7 +238,7 @@ impl Chart<'_> {
     }
 
     /// Intervals. An end that lies beyond the picture (infinite) is drawn to its edge.
-    fn draw_spans(&self, out: &mut String, sx: &Scale, sy: &Scale) {
+    fn draw_spans(&self, out: &mut String, sx: &AxisScale, sy: &AxisScale) {
         let clipped = |y: f64| if y.is_finite() && (!self.y.log || y > 0.0) { sy.at(y) } else { SHEET.area().y1 };
         for &(x, low, high) in self.spans {
             let (x, low, high) = (sx.at(x), clipped(low), clipped(high));
@@ -288,7 +288,7 @@ mod tests {
         for (low, high, log) in
             [(0.0, 1.0, false), (-3.2, 17.0, false), (1e-9, 1e-6, true), (2.0, 7.0, true), (1.7, 2.6, true), (1e-12, 1.0, true)]
         {
-            let ticks = Scale::new([low, high].into_iter(), log, 0.0, 1.0, 0.0).unwrap().ticks();
+            let ticks = AxisScale::new([low, high].into_iter(), log, 0.0, 1.0, 0.0).unwrap().ticks();
             assert!((2..=9).contains(&ticks.len()), "{low} {high}: {ticks:?}");
         }
     }

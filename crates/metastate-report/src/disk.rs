@@ -42,9 +42,9 @@ pub mod faults {
 const PIECE: usize = 1 << 18;
 
 /// A file whose every write may be made to fail.
-struct Watched(File);
+struct WatchedFile(File);
 
-impl Write for Watched {
+impl Write for WatchedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         faults::pass()?;
         self.0.write(bytes)
@@ -55,7 +55,7 @@ impl Write for Watched {
     }
 }
 
-impl Seek for Watched {
+impl Seek for WatchedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.0.seek(to)
     }
@@ -165,7 +165,7 @@ pub(crate) fn write_new_with(path: &Path, write: &mut dyn FnMut(&mut dyn Target)
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => remove_file(path).and_then(|()| create())?,
         other => other?,
     };
-    let mut target = Steady::of(BufWriter::with_capacity(PIECE, Watched(file)));
+    let mut target = Steady::of(BufWriter::with_capacity(PIECE, WatchedFile(file)));
     write(&mut target)?;
     let file = target.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     faults::pass()?;

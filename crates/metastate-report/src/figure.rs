@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::chart::Scale;
+use crate::chart::AxisScale;
 use crate::sheet::{Area, Sheet, TO_BASE_LINE, escaped};
 
 /// Room at the right is for the legend.
@@ -58,8 +58,8 @@ impl Figure {
                 .iter()
                 .flat_map(|s| s.line.iter().chain(&s.points).copied().chain(s.bars.iter().flat_map(|b| [(b.0, b.1), (b.0, b.2)])))
         };
-        let sx = Scale::new(places().map(|p| p.0), true, x0, x1, ROOM_BESIDE)?;
-        let sy = Scale::new(places().map(|p| p.1), true, y0, y1, ROOM_ABOVE)?;
+        let sx = AxisScale::new(places().map(|p| p.0), true, x0, x1, ROOM_BESIDE)?;
+        let sy = AxisScale::new(places().map(|p| p.1), true, y0, y1, ROOM_ABOVE)?;
         let names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
         let mut out = SHEET.begin(&self.title, &format!("{} against {}, both on logarithmic axes: {}.", self.y, self.x, names.join(", ")));
         SHEET.axes(&mut out, (&sx, &sy), &self.x, &self.y);
@@ -77,7 +77,7 @@ impl Series {
     }
 
     /// Bars of error, then the line, then the points; what has no place on logarithmic axes is left out.
-    fn draw(&self, out: &mut String, sx: &Scale, sy: &Scale, k: usize) {
+    fn draw(&self, out: &mut String, sx: &AxisScale, sy: &AxisScale, k: usize) {
         let (colour, dash) = (COLOURS[k % COLOURS.len()], self.dash());
         let shown = |p: &&(f64, f64)| p.0 > 0.0 && p.1 > 0.0 && p.0.is_finite() && p.1.is_finite();
         // Writing to a String cannot fail.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use metastate::Mat;
 use metastate::kinetics::{Flux, stationary_of_chain};
 
-use crate::chart::Scale;
+use crate::chart::AxisScale;
 use crate::colours::colour;
 use crate::page::{Ends, KineticsStory};
 use crate::sheet::{Area, INK, Sheet};
@@ -26,10 +26,10 @@ pub(crate) fn implied(story: &KineticsStory) -> Option<String> {
     };
     let lines: Vec<Vec<(f64, Ends)>> = (0..processes).map(line).collect();
     let Area { x0, x1, y0, y1 } = SHEET.area();
-    let sx = Scale::new(story.lags.iter().map(|l| l.lag), true, x0, x1, ROOM)?;
+    let sx = AxisScale::new(story.lags.iter().map(|l| l.lag), true, x0, x1, ROOM)?;
     let values = lines.iter().flatten().flat_map(|(lag, t)| [Some(*lag), t.0, t.1, t.2]).flatten();
-    let sy = Scale::new(values, true, y0, y1, ROOM)?;
-    let mut out = SHEET.begin("Implied timescales", "Timescales in frames against the lag in frames, both logarithmic; bands are 90 % intervals. In the grey a process is shorter than its lag.");
+    let sy = AxisScale::new(values, true, y0, y1, ROOM)?;
+    let mut out = SHEET.begin("Implied timescales", "Timescales in frames against the lag in frames, both logarithmic; bands are 90 % intervals. In the grey area a timescale is shorter than its lag.");
     let inside = |y: f64| y.clamp(y1, y0);
     let first = story.lags.first().map_or(1.0, |l| l.lag);
     let last = story.lags.last().map_or(1.0, |l| l.lag);
@@ -58,8 +58,8 @@ pub(crate) fn check(story: &KineticsStory) -> Option<String> {
     let s = story.chain.len();
     let lags: Vec<_> = story.lags.iter().filter(|l| l.stays.len() == s && l.predicted.len() == s).collect();
     let Area { x0, x1, y0, y1 } = SHEET.area();
-    let sx = Scale::new(lags.iter().map(|l| l.lag), true, x0, x1, ROOM).filter(|_| lags.len() > 1)?;
-    let sy = Scale::new([0.0, 1.0].into_iter(), false, y0, y1, 0.0)?;
+    let sx = AxisScale::new(lags.iter().map(|l| l.lag), true, x0, x1, ROOM).filter(|_| lags.len() > 1)?;
+    let sy = AxisScale::new([0.0, 1.0].into_iter(), false, y0, y1, 0.0)?;
     let mut out = SHEET.begin("Chapman-Kolmogorov check", "The probability of being in a meta-state again against the time in frames (logarithmic): lines as the chain predicts it, points as it is estimated at that lag, with 90 % intervals.");
     SHEET.axes(&mut out, (&sx, &sy), "time in frames", "probability of being there again");
     for j in 0..s {
@@ -84,7 +84,7 @@ pub(crate) fn flux(story: &KineticsStory) -> Option<String> {
     let flux = Flux::of_chain(&chain, &[from], &[to]).ok().filter(|f| f.total > 0.0)?;
     let law = stationary_of_chain(&chain, &vec![1.0 / s as f64; s]).2;
     let Area { x0, x1, y0, y1 } = SHEET.area();
-    let sx = Scale::new([0.0, 1.0].into_iter(), false, x0, x1, ROOM)?;
+    let sx = AxisScale::new([0.0, 1.0].into_iter(), false, x0, x1, ROOM)?;
     let mut order: Vec<usize> = (0..s).collect();
     order.sort_by(|&a, &b| flux.forward[a].total_cmp(&flux.forward[b]).then(a.cmp(&b)));
     let mut place = vec![(0.0, 0.0); s];
@@ -94,7 +94,7 @@ pub(crate) fn flux(story: &KineticsStory) -> Option<String> {
     }
     let title = format!("Reactive flux from meta-state {} to {}", from + 1, to + 1);
     let words = format!(
-        "One passage in {:.4} frames. Meta-states stand at their committor, arrows are the net flux, circles the stationary shares.",
+        "One passage in {:.4} frames. The position of a meta-state is its committor, arrows are the net flux, circles the stationary shares.",
         story.lag / flux.total
     );
     let mut out = SHEET.begin(&title, &words);

@@ -59,17 +59,17 @@ pub struct MapLook<'a> {
 
 /// Degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Frame {
+struct MapFrame {
     west: f64,
     east: f64,
     south: f64,
     north: f64,
 }
 
-impl Frame {
+impl MapFrame {
     /// Around all of these places; somewhere where there are none.
     fn around(places: &[(f64, f64)]) -> Self {
-        Frame::middle(places, |_| 1.0, 0.0)
+        MapFrame::middle(places, |_| 1.0, 0.0)
     }
 
     /// Around these places but for a share of what they weigh at each side.
@@ -90,12 +90,12 @@ impl Frame {
             (low.unwrap_or(0.0), end(&order).unwrap_or(1.0))
         };
         let ((west, east), (south, north)) = (range(|p| p.0), range(|p| p.1));
-        Frame { west, east: east.max(west), south, north: north.max(south) }
+        MapFrame { west, east: east.max(west), south, north: north.max(south) }
     }
 
     /// What both frames show.
     fn within(self, other: Self) -> Self {
-        Frame {
+        MapFrame {
             west: self.west.max(other.west),
             east: self.east.min(other.east),
             south: self.south.max(other.south),
@@ -105,13 +105,13 @@ impl Frame {
 
     fn widened(self, room: f64) -> Self {
         let (x, y) = (room.max(MARGIN * (self.east - self.west)), room.max(MARGIN * (self.north - self.south)));
-        Frame { west: self.west - x, east: self.east + x, south: self.south - y, north: self.north + y }
+        MapFrame { west: self.west - x, east: self.east + x, south: self.south - y, north: self.north + y }
     }
 
     /// Larger by a share of its own size at each side.
     fn grown(self, share: f64) -> Self {
         let (x, y) = (share * (self.east - self.west), share * (self.north - self.south));
-        Frame { west: self.west - x, east: self.east + x, south: self.south - y, north: self.north + y }
+        MapFrame { west: self.west - x, east: self.east + x, south: self.south - y, north: self.north + y }
     }
 
     fn holds(&self, (lon, lat): (f64, f64)) -> bool {
@@ -122,7 +122,7 @@ impl Frame {
 /// From degrees to pixels.
 #[derive(Debug, Clone, Copy)]
 struct Ruler {
-    frame: Frame,
+    frame: MapFrame,
     /// Pixels of a degree of latitude, and of one of longitude.
     tall: f64,
     wide: f64,
@@ -132,7 +132,7 @@ struct Ruler {
 
 impl Ruler {
     /// As large as fits.
-    fn new(frame: Frame, left: f64, top: f64, (width, height): (f64, f64)) -> Self {
+    fn new(frame: MapFrame, left: f64, top: f64, (width, height): (f64, f64)) -> Self {
         // Degrees of longitude are shorter away from the equator.
         let narrow = ((frame.south + frame.north) / 2.0).to_radians().cos().abs().max(NARROWEST);
         let tall = (width / ((frame.east - frame.west) * narrow)).min(height / (frame.north - frame.south));
@@ -187,7 +187,7 @@ pub(crate) fn scale(shapes: &Shapes, within: f64) -> (f64, f64) {
 }
 
 /// What the large map shows, and how many places lie outside of it.
-fn view(shapes: &Shapes, places: &[(f64, f64)], within: f64) -> (Frame, usize) {
+fn view(shapes: &Shapes, places: &[(f64, f64)], within: f64) -> (MapFrame, usize) {
     let corners = shapes.zones.iter().flatten().flat_map(|p| &p.outer).map(|c| (c.0 as f64 * shapes.unit, c.1 as f64 * shapes.unit));
     let all: Vec<(f64, f64)> = corners.chain(places.iter().copied()).collect();
     // Corners of squares are whole cells; those of other shapes are far finer than what is drawn.
@@ -195,8 +195,8 @@ fn view(shapes: &Shapes, places: &[(f64, f64)], within: f64) -> (Frame, usize) {
     let weights: Vec<f64> = shapes.weights.iter().flatten().copied().collect();
     let cut = within.clamp(0.0, MOST_CUT);
     // Far places are few, or few go there.
-    let middle = Frame::middle(places, |_| 1.0, cut).within(Frame::middle(places, |i| weights[i], WEIGHED * cut));
-    let whole = Frame::around(&all).widened(room);
+    let middle = MapFrame::middle(places, |_| 1.0, cut).within(MapFrame::middle(places, |i| weights[i], WEIGHED * cut));
+    let whole = MapFrame::around(&all).widened(room);
     let middle = middle.grown(AROUND).widened(room).within(whole);
     let roomy = |whole: f64, middle: f64| whole <= ROOMY * middle;
     if roomy(whole.east - whole.west, middle.east - middle.west) && roomy(whole.north - whole.south, middle.north - middle.south) {
@@ -300,7 +300,7 @@ fn trace(path: &mut String, polygon: &Polygon, unit: f64, ruler: &Ruler, least: 
 /// The small map: a mark for each place, a frame around what the large map shows, and what lies outside of it in words.
 fn everything(out: &mut String, look: &MapLook, shapes: &Shapes, large: &Ruler, top: f64, (outside, all): (usize, usize)) {
     let places: Vec<(f64, f64)> = shapes.places.iter().flatten().copied().collect();
-    let whole = Frame::around(&places).widened(MARGIN_CELLS * shapes.unit);
+    let whole = MapFrame::around(&places).widened(MARGIN_CELLS * shapes.unit);
     let ruler = Ruler::new(whole, SMALL_ROOM, top, SMALL);
     let (width, height) = ruler.size();
     let _ = writeln!(

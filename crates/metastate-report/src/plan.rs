@@ -260,6 +260,6 @@ pub fn load_plan(folder: &Path) -> Result<Option<PlanRecord>> {
         serde_json::from_slice(&bytes).map_err(|e| damaged(&path, format!("is not what `metastate plan` wrote ({e})")))?;
     match record.schema == PLAN_SCHEMA {
         true => Ok(Some(record)),
-        false => Err(damaged(&path, format!("has the layout {}; `metastate plan` makes it anew", record.schema.escape_debug()))),
+        false => Err(damaged(&path, format!("has the layout {}; `metastate plan` writes it again", record.schema.escape_debug()))),
     }
 }

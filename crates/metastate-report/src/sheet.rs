@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::chart::{Scale, tick};
+use crate::chart::{AxisScale, tick};
 
 /// A text inside SVG.
 pub(crate) fn escaped(text: &str) -> String {
@@ -60,7 +60,7 @@ impl Sheet {
     }
 
     /// Grid, ticks, the two axes and their names.
-    pub(crate) fn axes(&self, out: &mut String, (sx, sy): (&Scale, &Scale), x_name: &str, y_name: &str) {
+    pub(crate) fn axes(&self, out: &mut String, (sx, sy): (&AxisScale, &AxisScale), x_name: &str, y_name: &str) {
         let Area { x0, x1, y0, y1 } = self.area();
         // Writing to a String cannot fail.
         for t in sx.ticks() {

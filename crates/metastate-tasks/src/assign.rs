@@ -54,7 +54,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     if result.slices.is_some() {
         return Err(CliError::bad(
             "E-CLI-ASSIGN",
-            "this result was fitted with --slice, and memberships of new states are not read off slices",
+            "this result was fitted with --slice, and memberships of new states cannot be computed from slices",
         )
         .remedy("fit without --slice for memberships of further states"));
     }
@@ -67,7 +67,7 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
     let ingested = data::ingest(&input, false, &mut WatchReading { reporter, stopper })?;
     stopper.doing(Doing::Working);
     let Data::Counts(counted) = ingested.data else {
-        return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; memberships are read off counts")
+        return Err(CliError::bad("E-CLI-ARGUMENT", "the input is a transition matrix; memberships are computed from counts")
             .remedy("give the transitions of the states or their counts"));
     };
     let (by, word, model) = method(command, &fit, &result);
@@ -90,8 +90,8 @@ pub fn run(command: &AssignCommand, reporter: &mut Reporter, stopper: &Stopper) 
         (departures / summary.transitions).powf(exponent)
     });
     if rows.is_empty() {
-        return Err(CliError::bad("E-CLI-ASSIGN", "no state in these inputs goes to a state of the fit")
-            .remedy("check that the states are named as in the fit, and that the columns are the right way round"));
+        return Err(CliError::bad("E-CLI-ASSIGN", "no transition in these inputs leads to a state of the fit")
+            .remedy("check that the states are named as in the fit, and that the columns are not exchanged"));
     }
     let new_states = rows.iter().filter(|r| !r.known).count();
     folder::write_file(&command.assign.out, table(&rows, model.rank()).as_bytes())?;
@@ -157,17 +157,17 @@ fn as_in_the_fit(mine: &InputArgs, given: &[String], theirs: &InputArgs) -> Resu
             let did = if their.is_null() { "had none".to_owned() } else { format!("had {}", said(their)) };
             return Err(CliError::bad(
                 "E-CLI-ASSIGN",
-                format!("--{name} is {}, and the fit {did}: the memberships would be of something else", said(my)),
+                format!("--{name} is {}, and the fit {did}: memberships computed so could not be compared with those of the fit", said(my)),
             )
             .remedy(format!("leave out --{name}; what is not given is taken from the fit")));
         }
     }
     let merged: InputArgs = serde_json::from_value(merged).map_err(|e| CliError::failed("E-CLI-ASSIGN", e.to_string()))?;
-    let words = (!inherited.is_empty()).then(|| format!("read as the fit's own data were: {}", inherited.join(" ")));
+    let words = (!inherited.is_empty()).then(|| format!("options taken from the fit: {}", inherited.join(" ")));
     Ok((InputArgs { min_share: 0.0, max_self_share: None, ..merged }, words))
 }
 
-struct Row {
+struct AssignedState {
     label: String,
     known: bool,
     departures: f64,
@@ -181,7 +181,7 @@ fn memberships(
     assigner: &Assigner,
     ledger: &mut Ledger,
     weight: impl Fn(f64) -> f64,
-) -> Vec<Row> {
+) -> Vec<AssignedState> {
     let names: Vec<String> = counts.index().labels().map(|l| l.to_string()).collect();
     let position: Vec<Option<u32>> = names.iter().map(|n| known.get(n.as_str()).copied()).collect();
     let mut rows = Vec::new();
@@ -197,7 +197,7 @@ fn memberships(
         unknown += departures - seen;
         // A new state that stays where it is says nothing of where it leads in the fit.
         match assigner.membership(&transitions, weight(departures)) {
-            Some(membership) => rows.push(Row {
+            Some(membership) => rows.push(AssignedState {
                 label: name.clone(),
                 known: fitted.contains(name.as_str()),
                 departures,
@@ -217,7 +217,7 @@ fn memberships(
     rows
 }
 
-fn table(rows: &[Row], rank: usize) -> String {
+fn table(rows: &[AssignedState], rank: usize) -> String {
     let mut out = String::from("label,in_fit,departures,unknown_share,metastate");
     (1..=rank).for_each(|j| {
         let _ = write!(out, ",membership_{j}"); // into a String

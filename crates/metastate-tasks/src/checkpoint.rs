@@ -176,7 +176,7 @@ impl Checkpoint {
         if let Some(key) = difference(&body.asked_for, &self.asked_for) {
             return Err(CliError::bad("E-CLI-RESUME", format!("the checkpoint is of a run with another `{key}`"))
                 .at(place.display().to_string())
-                .remedy("give the same inputs and options as then, or remove the checkpoint folder and run without --resume"));
+                .remedy("give the same inputs and options as in that run, or remove the checkpoint folder and run without --resume"));
         }
         let file = place.join("snapshot.npz");
         if hash::of_file(&file).map_err(|e| bad(e.to_string()))?.1 != body.arrays_sha256 {

@@ -12,7 +12,7 @@ use crate::args::{FitArgs, Init, InputArgs};
 use crate::error::{CliError, Result};
 
 /// Pairs of state and action with what came of them.
-pub struct Control {
+pub struct ControlledData {
     /// Labels of the states, left or reached.
     pub states: StateIndex,
     /// Labels of the actions.
@@ -41,13 +41,13 @@ pub fn check(input: &InputArgs, fit: &FitArgs) -> Result<()> {
     }
 }
 
-impl Control {
+impl ControlledData {
     /// What was tried in a log.
     pub fn new(logged: Logged, in_memory: bool) -> Result<Self> {
         let tried = logged.log.tried()?;
         let (states, actions) = (logged.log.states().clone(), logged.log.actions().clone());
         let log = in_memory.then(|| Arc::new(logged.log));
-        Ok(Control { states, actions, tried, log })
+        Ok(ControlledData { states, actions, tried, log })
     }
 
     /// States at which something was tried.
@@ -95,14 +95,14 @@ impl Control {
 pub fn in_words(c: &ControlRecord) -> String {
     let mut text = format!("{} states, {} actions: {} pairs were tried, {} were not", c.states, c.actions, c.pairs, c.untried);
     if c.ends > 0 {
-        text += &format!("; {} states were reached and never left, and count as ends", c.ends);
+        text += &format!("; {} states were reached and never left, and count as end states", c.ends);
     }
     if c.scarce > 0 {
-        text += &format!("; {} pairs have fewer records than the prior and lean on the others", c.scarce);
+        text += &format!("; {} pairs have fewer records than the prior has, so that they rest mostly on the other pairs", c.scarce);
     }
     text.push('\n');
     match &c.rewards {
-        Some(r) => text += &format!("rewards: {} pairs lean on their meta-states\n", r.leaning),
+        Some(r) => text += &format!("rewards: those of {} pairs rest mostly on their meta-states\n", r.leaning),
         None => text += "rewards: the log has none; name their column with --reward, or give them to the plan as a file\n",
     }
     text

@@ -7,7 +7,7 @@ use metastate_ingest::{As, CountedStates, Data as Ingest, Ingested, InputRecord,
 use metastate_report::{FileRecord, Ground, Outline};
 
 use crate::args::{ConnectedKind, FitArgs, Init, InputArgs, WeightsKind};
-use crate::control::{self, Control};
+use crate::control::{self, ControlledData};
 use crate::error::{CliError, Result};
 use crate::places;
 use crate::zone_names::ZoneNames;
@@ -37,7 +37,7 @@ pub struct Dataset {
     /// Things worth telling the user.
     pub hints: Vec<String>,
     /// What was tried in each state, where the data are records of a controlled chain.
-    pub control: Option<Control>,
+    pub control: Option<ControlledData>,
 }
 
 impl Dataset {
@@ -156,7 +156,7 @@ fn absorbed(e: metastate::Error, stationary: bool) -> CliError {
             "E-DATA-ONE-STATE",
             format!("the stationary law of this matrix is all on one state ({label}): the others lead into it and never come back, so they have no weight"),
         )
-        .remedy("give the states weights of your own with --weights, such as how often each of them begins"),
+        .remedy("give the weights of the states with --weights, such as how often a trajectory begins in each of them"),
         other => other.into(),
     }
 }
@@ -168,11 +168,11 @@ fn weights_of_parts(chain: &Chain, stationary: bool) -> Option<String> {
     match classes.transient_states() {
         _ if !stationary => None,
         0 if closed > 1 => Some(format!(
-            "the matrix has {closed} closed classes and so several stationary laws; the weights are those that an even start leads to, and --weights gives others"
+            "the matrix has {closed} closed classes and so several stationary laws; the weights are those of the law that a uniform start leads to; --weights gives others"
         )),
         0 => None,
         _ => Some(
-            "some states are left for good and have no stationary share, so every state weighs the same; --weights gives other weights"
+            "some states are left for ever and have no stationary share, so every state weighs the same; --weights gives other weights"
                 .to_owned(),
         ),
     }
@@ -270,7 +270,7 @@ pub fn from_counted(counted: CountedStates, fit: &FitArgs) -> Result<Dataset> {
 /// Estimates the chain of a log: rows are pairs of state and action, columns the next states.
 fn from_log(logged: Logged, inputs: &[InputRecord], fit: &FitArgs) -> Result<Dataset> {
     let (rows, rows_counted, ledger) = (logged.rows, logged.kept, logged.log.ledger().clone());
-    let control = Control::new(logged, inputs.is_empty())?;
+    let control = ControlledData::new(logged, inputs.is_empty())?;
     let sides = control.tried.sides(&control.states, &control.actions, &ledger)?;
     Ok(Dataset {
         data: metastate::Data::between(&sides, fit.weight_power)?,

@@ -35,7 +35,7 @@ impl Tour {
         let page = std::path::absolute(&page).unwrap_or(page);
         let open = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
         format!(
-            "{}\n\n{} zones were planted in {} cells; {} meta-states were found.\nMatch with the planted zones (adjusted Rand index): {:.3}\n\nThe same by hand:\n  {}\nRecheck it:\n  metastate verify {}\nLook at it, in any browser and without a network:\n  {open} {}",
+            "{}\n\n{} zones were planted in {} cells; {} meta-states were found.\nMatch with the planted zones (adjusted Rand index): {:.3}\n\nThe command that does the same:\n  {}\nCheck the result again:\n  metastate verify {}\nOpen the page, in any browser and without a network:\n  {open} {}",
             fit::describe(&self.summary, Path::new(&self.out)),
             self.zones_planted,
             self.cells,

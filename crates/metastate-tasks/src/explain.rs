@@ -6,7 +6,7 @@ use crate::error::{CliError, Result};
 const OWN: &[(&str, &str)] = &[
     (
         "E-DATA-NOT-FINITE",
-        "A NaN or an infinite number stands where a count, a probability or a weight should. The message names row and column; find out how it came there before leaving it out.",
+        "A NaN or an infinite number stands where a count, a probability or a weight should. The message names row and column; find out where it comes from before you leave it out.",
     ),
     (
         "E-DATA-NEGATIVE",
@@ -17,14 +17,14 @@ const OWN: &[(&str, &str)] = &[
         "A row of a transition matrix does not sum to one within 1e-6. If the numbers are counts, say --as counts; if they were rounded, divide each row by its sum.",
     ),
     ("E-DATA-EMPTY", "Nothing is left to work on: there are no transitions, or none between states that carry weight."),
-    ("E-DATA-ONE-STATE", "All transitions stay in one state. Most often the wrong column was named, or a filter kept one place only."),
+    ("E-DATA-ONE-STATE", "All transitions stay in one state. Usually the wrong column was named, or a filter kept one place only."),
     ("E-DATA-SIZE", "Two things that belong together have different sizes: labels and matrix, weights and matrix, or two factors."),
     ("E-DATA-INDEX", "An index points beyond the last state. States are numbered from 0."),
     ("E-SETTING", "An option lies outside its range; the message says which and what is allowed."),
-    ("E-DATA-LABEL", "One label stands for two states. Labels must be distinct, otherwise nobody could tell the rows of the result apart."),
+    ("E-DATA-LABEL", "One label stands for two states. Labels must be distinct; otherwise the rows of the result could not be told apart."),
     (
         "E-DATA-TWO-SIDED",
-        "Origins and destinations are two different sets, so nothing goes on from where it arrives. A latent chain, timescales, forecasts, committors and a stationary law need columns that are also rows.",
+        "Origins and destinations are two different sets, so that no transition can follow another. A latent chain, timescales, forecasts, committors and a stationary law need columns that are also rows.",
     ),
     (
         "E-DATA-TOO-LARGE",
@@ -37,19 +37,19 @@ const OWN: &[(&str, &str)] = &[
     ),
     (
         "E-CLI-EXISTS",
-        "Something stands at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a folder that metastate wrote (a result, a comparison, a forecast, a simulated chain). Anything else, and an input, is never overwritten.",
+        "There is already a file or folder at the place where the result should go. Results are never overwritten by accident: name another place, or say --force to replace a folder that metastate wrote (a result, a comparison, a forecast, a simulated chain). Anything else, and an input, is never overwritten.",
     ),
     (
         "E-CLI-TIME-LIMIT",
-        "--time-limit counts from the start of the command. Once the solve has begun there is always an answer, which is written with what is proven of it; before that, what was tried so far is kept for --resume.",
+        "--time-limit counts from the start of the command. From the beginning of the solve there is always an answer, which is written together with what is proven about it; before that, what was tried so far is kept for --resume.",
     ),
     (
         "E-DATA-SCALE",
-        "Counts, weights or options lie so far apart, or so near to zero, that an answer would hold numbers that are none. Counts may have any unit: divide or multiply all of them by one number. States that hardly occur are left out by --min-share.",
+        "Counts, weights or options lie so far apart, or so near to zero, that an answer would hold numbers that are not finite. Counts may have any unit: divide or multiply all of them by one number. States that hardly occur are left out by --min-share.",
     ),
     (
         "E-CLI-BUSY",
-        "Another run writes to the same place. Each place belongs to one run from before it reads until its result stands; when that run ends, in whatever way, the place is free again.",
+        "Another run writes to the same place. Each place belongs to one run from before it reads until its result is written; when that run ends, in whatever way, the place is free again.",
     ),
     (
         "E-CLI-WRITE",
@@ -57,7 +57,7 @@ const OWN: &[(&str, &str)] = &[
     ),
     (
         "E-PY-PANIC",
-        "The Python package met a bug of its own. The interpreter and all objects are as they were; please report it, with the data if you can.",
+        "There is a bug in the Python package. The interpreter and all objects are unchanged; please report it, with the data if you can.",
     ),
     ("E-CLI-RESULT", "The folder is not a result of metastate fit, or one of its files is missing or damaged."),
     (
@@ -70,11 +70,11 @@ const OWN: &[(&str, &str)] = &[
     ),
     (
         "E-CLI-CHECKPOINT",
-        "The checkpoint is damaged: a file is missing or its checksum does not match, and so does the one before it. Remove the folder DIR.checkpoint and begin anew.",
+        "The checkpoint is damaged: a file is missing or its checksum does not match, and so does the one before it. Remove the folder DIR.checkpoint and start again.",
     ),
     (
         "E-CLI-RESUME",
-        "--resume continues a run with the same inputs, options and version only; otherwise the answer would be that of neither run. The message names what differs.",
+        "--resume continues a run with the same inputs, options and version only; otherwise the answer would belong to neither run. The message names what differs.",
     ),
     (
         "E-CLI-TRUTH",
@@ -87,16 +87,16 @@ const OWN: &[(&str, &str)] = &[
     ),
     (
         "E-CLI-ASSIGN",
-        "assign reads memberships off transitions into states of the fit, and there are none in these inputs, or they are to be read otherwise than those of the fit: with other cells, another lag, weight or column. Labels must be written as in states.csv; options that are not given are taken from the fit.",
+        "assign computes memberships from transitions into states of the fit. There are none in these inputs, or the options read them differently from those of the fit: with other cells, another lag, weight or column. Labels must be written as in states.csv; options that are not given are taken from the fit.",
     ),
     (
         "E-CLI-PLACES",
         "The table of --places does not go with the data: none of the states is in its column of labels (--label names it), a longitude or latitude is no place on earth, or the states are cells of a map and have their places already.",
     ),
-    ("E-CLI-SIGNAL", "The operating system did not let the program listen to Ctrl-C. Without that, no checkpoint could be promised."),
+    ("E-CLI-SIGNAL", "The operating system did not let the program listen to Ctrl-C. Without that, a checkpoint could be lost."),
     (
         "E-CLI-PROGRAM",
-        "metastate reproduce hands over to the program metastate-reproduce, which holds the paper's experiments. It must lie beside metastate or on the PATH; in the source tree, cargo build --release -p metastate-lab makes it.",
+        "metastate reproduce starts the program metastate-reproduce, which holds the paper's experiments. It must be in the folder of metastate or on the PATH; in the source tree, cargo build --release -p metastate-lab makes it.",
     ),
     ("E-CLI-THREADS", "The threads asked for could not be started. Give a smaller --threads."),
     ("E-CLI-CODE", "There is no such code. metastate explain without a code lists all."),

@@ -20,7 +20,7 @@ pub fn asks(command: &ReportArgs) -> bool {
 }
 
 /// Places and names of the states of a result.
-struct Known {
+struct GivenNames {
     coordinates: Option<Vec<(f64, f64)>>,
     names: Option<Vec<String>>,
     ground: Option<Ground>,
@@ -111,18 +111,18 @@ fn known(
     asked: &FitArgs,
     command: &ReportArgs,
     summary: &mut metastate_report::Summary,
-) -> Result<Known> {
+) -> Result<GivenNames> {
     let coordinates = loaded.coordinates()?;
     let before = extras.ground(coordinates.as_deref());
     let cells = before.is_some_and(Ground::is_cells);
     let Some(file) = asked.places.as_deref().filter(|_| command.places.is_some()) else {
         if command.outline.is_some() && (cells || coordinates.is_none()) {
-            return Err(CliError::bad("E-CLI-PLACES", "--outline is about places of a list, and the states of this result are none")
+            return Err(CliError::bad("E-CLI-PLACES", "--outline needs a list of places, and the states of this result have none")
                 .at(place.display().to_string())
                 .remedy("give their places with --places, or leave out --outline"));
         }
         let ground = if cells { before } else { coordinates.as_ref().map(|_| places::ground(asked)) };
-        return Ok(Known { coordinates, names: loaded.column("name").ok(), ground });
+        return Ok(GivenNames { coordinates, names: loaded.column("name").ok(), ground });
     };
     if cells {
         return Err(places::cells_have_places(file));
@@ -133,7 +133,7 @@ fn known(
     let at = summary.inputs.iter().rposition(|f| f.role == "data").map_or(0, |k| k + 1);
     summary.inputs.insert(at, found.record);
     summary.hints.extend(found.hints);
-    Ok(Known { coordinates: Some(found.coordinates), names: found.names, ground: Some(places::ground(asked)) })
+    Ok(GivenNames { coordinates: Some(found.coordinates), names: found.names, ground: Some(places::ground(asked)) })
 }
 
 /// What moves between the zones, from the table in the folder.

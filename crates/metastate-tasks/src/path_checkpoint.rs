@@ -98,7 +98,7 @@ impl From<KeptAttempt> for Attempt {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct PathBody {
     arrays_sha256: String,
     asked_for: Value,
     attempts: Vec<KeptAttempt>,
@@ -122,7 +122,7 @@ pub fn write(place: &Path, asked_for: &Value, unfinished: &Unfinished) -> Result
     };
     unfinished.factors.iter().for_each(|x| add(String::new(), x));
     unfinished.fold_factors.iter().enumerate().for_each(|(f, x)| x.iter().for_each(|x| add(f.to_string(), x)));
-    let body = Body {
+    let body = PathBody {
         arrays_sha256: String::new(),
         asked_for: asked_for.clone(),
         attempts: unfinished.attempts.iter().map(KeptAttempt::from).collect(),
@@ -130,7 +130,7 @@ pub fn write(place: &Path, asked_for: &Value, unfinished: &Unfinished) -> Result
         folds: unfinished.fold_factors.len(),
     };
     let bytes = npz_bytes(&arrays).map_err(|e| CliError::write(place, e))?;
-    let body = Body { arrays_sha256: hash::of_bytes(&bytes), ..body };
+    let body = PathBody { arrays_sha256: hash::of_bytes(&bytes), ..body };
     let text = serde_json::to_string(&body).and_then(Envelope::seal).map_err(|e| CliError::write(place, e))?;
     checkpoint::write_next(place, checkpoint::next_number(place), &[("points.json", text.as_bytes()), ("factors.npz", &bytes)])
 }
@@ -148,11 +148,11 @@ fn load_one(place: &Path, asked_for: &Value) -> Result<Unfinished> {
     };
     let text = inside::read_text(place, "points.json").map_err(|e| bad(e.to_string()))?;
     let body = Envelope::open(&text).map_err(|why| bad(format!("points.json: {why}")))?;
-    let body: Body = serde_json::from_str(&body).map_err(|e| bad(e.to_string()))?;
+    let body: PathBody = serde_json::from_str(&body).map_err(|e| bad(e.to_string()))?;
     if body.asked_for != *asked_for {
         return Err(CliError::bad("E-CLI-RESUME", "the checkpoint is of a run with other inputs or options")
             .at(place.display().to_string())
-            .remedy("give the same inputs and options as then, or remove the checkpoint folder and run without --resume"));
+            .remedy("give the same inputs and options as in that run, or remove the checkpoint folder and run without --resume"));
     }
     let file = place.join("factors.npz");
     let arrays = read_npz(&file).map_err(|e| bad(e.to_string()))?;

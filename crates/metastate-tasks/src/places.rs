@@ -107,7 +107,7 @@ pub fn find(labels: &[String], file: &Path, fit: &FitArgs) -> Result<Known> {
         ));
     }
     if coordinates.contains(&(0.0, 0.0)) {
-        hints.push(format!("{} has places at longitude 0, latitude 0, where things are whose place nobody knows", file.display()));
+        hints.push(format!("{} has places at longitude 0, latitude 0, which often stands for an unknown place", file.display()));
     }
     let names = name.map(|column| rows.iter().map(|row| row.and_then(|r| table.value(r, column)).unwrap_or("").to_owned()).collect());
     Ok(Known { coordinates, names, hints, record: record(file, "places")? })
@@ -119,7 +119,7 @@ fn none_is_there(file: &Path, first: &str, states: usize, column: &str, there: &
     let other = first.strip_suffix(".0").map_or_else(|| format!("{first}.0"), str::to_owned);
     if there.contains_key(other.as_str()) {
         return bad(file, format!("{sentence}, which has `{other}`"))
-            .remedy("a program has written whole numbers as decimal ones: write both files with the same labels");
+            .remedy("one of the files writes whole numbers with a decimal point: write both files with the same labels");
     }
     bad(file, sentence).remedy("name the column that has the states' labels with --label")
 }

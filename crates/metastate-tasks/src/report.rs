@@ -7,7 +7,7 @@ use metastate::aggregate::rivals::svd_partition;
 use metastate::workspace::assignment::cheapest_assignment;
 use metastate::{Chain, Label};
 use metastate_report::folder::{self, Draft};
-use metastate_report::page::{Extras, Heat, PathStory, Rival, comparison};
+use metastate_report::page::{Extras, Heat, PathStory, RivalZones, comparison};
 use metastate_report::{FitResult, Ground, Painter, SavedResult, SlicedV, inside, parse_csv, spreadsheet_field};
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ pub fn extras(chain: &Chain, result: &FitResult, trace: Trace, mut path: Option<
         heat: chain.goes_on().then(|| Heat::new(chain.p(), chain.xi(), result.model, result.partition)),
         trace: trace.points,
         events: trace.events,
-        rival: rival.map(|r| Rival {
+        rival: rival.map(|r| RivalZones {
             name: "SVD with k-means".to_owned(),
             zones: in_our_order(result.partition, r.labels.iter().copied(), result.xi),
         }),

@@ -8,7 +8,7 @@ use metastate::solve::{BbFormula, Factors, Redundancy, Solver, Start, StopRule};
 use metastate::{Chain, Label, StateIndex};
 use metastate_report::{FileRecord, hash};
 
-use crate::args::{Clusters, FitArgs, Init, ObjectiveKind, RefitKind, SolverKind, StopKind};
+use crate::args::{Clusters, FitArgs, Init, SolverKind, StopKind};
 use crate::error::{CliError, Result};
 
 /// Random directions of the paper's early rule.
@@ -48,10 +48,7 @@ pub fn recipe(fit: &FitArgs, whole_path: bool, seed: u64, chain: &Chain) -> Resu
         (None, Some(ratio)) => options.lambda(Lambda::Ratio(ratio))?,
         (None, None) => options,
     };
-    options = options.objective(match fit.objective {
-        ObjectiveKind::Paper => metastate::fit::ObjectiveKind::Paper,
-        ObjectiveKind::Whitened => metastate::fit::ObjectiveKind::Whitened,
-    });
+    options = options.objective(fit.objective.into());
     if let Some(k) = fit.rank {
         options = options.rank(Rank::Given(k))?;
     }
@@ -66,12 +63,7 @@ pub fn recipe(fit: &FitArgs, whole_path: bool, seed: u64, chain: &Chain) -> Resu
     if let Some(prior) = fit.prior {
         options = options.prior(prior)?;
     }
-    let refit = match fit.refit_kind() {
-        RefitKind::None => metastate::fit::RefitKind::None,
-        RefitKind::LeastSquares => metastate::fit::RefitKind::LeastSquares,
-        RefitKind::Likelihood => metastate::fit::RefitKind::Likelihood,
-    };
-    Ok((options.refit(refit).clusters(clusters(fit))?, files))
+    Ok((options.refit(fit.refit_kind().into()).clusters(clusters(fit))?, files))
 }
 
 /// How states get their zones.

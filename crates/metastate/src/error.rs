@@ -1,8 +1,16 @@
-//! What can be wrong with the data or the settings. One sentence each: what happened, the value met, what to do.
+//! What can be wrong with the data or the settings. Each message is one sentence: what happened, the value that was found, what to do.
 //!
 //! Not converging is never an error; it is a `Status`.
 
 /// A reason why the library refuses its input.
+///
+/// ```
+/// use metastate::{Label, StateIndex};
+///
+/// let error = StateIndex::from_labels(vec![Label::from("home"), Label::from("home")]).unwrap_err();
+/// assert_eq!(error.code(), "E-DATA-LABEL");
+/// assert_eq!(error.to_string(), "the label home stands for two states; labels must be distinct");
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // the fields are named in the sentences
@@ -44,7 +52,7 @@ pub enum Error {
     Unfinished { what: String },
     /// Something that needs a chain that goes on, asked of one that does not.
     #[error(
-        "origins and destinations are two different sets, so nothing goes on from where it arrives: there is no latent chain, and no times, forecasts or stationary law"
+        "origins and destinations are two different sets, so that no transition can follow another: there is no latent chain, and no times, forecasts or stationary law"
     )]
     DoesNotGoOn,
     /// The caller's observer ended the work before there was a result.

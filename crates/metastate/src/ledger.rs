@@ -6,6 +6,8 @@ use std::fmt;
 const EXAMPLES: usize = 5;
 
 /// What an entry of the ledger counts.
+///
+/// See the example of [`Ledger`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LedgerUnit {
     /// Rows of a file.
@@ -57,6 +59,15 @@ pub struct LedgerEntry {
 }
 
 /// What was left out, and why.
+///
+/// ```
+/// use metastate::{Ledger, LedgerUnit};
+///
+/// let mut ledger = Ledger::new();
+/// ledger.add("no-destination", LedgerUnit::Rows, 2, 0.0, ["line 7"]);
+/// ledger.add("no-destination", LedgerUnit::Rows, 1, 0.0, ["line 9"]);
+/// assert_eq!(ledger.to_string(), "no-destination: 3 rows (such as line 7, line 9, ...)");
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ledger {
     entries: Vec<LedgerEntry>,

@@ -1,6 +1,6 @@
 //! Quantiles, and intervals from draws.
 
-/// Of sorted values, between the two nearest.
+/// The quantile of sorted values, interpolated between the two nearest.
 pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let (below, part) = (at.floor() as usize, at.fract());
@@ -10,13 +10,13 @@ pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + part * (sorted[(below + 1).min(sorted.len() - 1)] - sorted[below])
 }
 
-/// The interval of a number that the draws estimate, too: the published value less the tails of the draws' errors, the published value inside.
+/// The interval of a published number that the draws estimate as well: the published value less the quantiles of the draws' errors, widened to contain the published value.
 pub(crate) fn reflected(published: f64, truth: f64, drawn: impl Iterator<Item = f64>, confidence: f64) -> (f64, f64) {
     let (low, high) = central(drawn.map(|x| x - truth), confidence);
     ((published - high).min(published), (published - low).max(published))
 }
 
-/// Between which ends this share of the values lies, as many below as above.
+/// The ends between which this share of the values lies, with as many values below as above.
 pub(crate) fn central(values: impl Iterator<Item = f64>, confidence: f64) -> (f64, f64) {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
@@ -26,7 +26,7 @@ pub(crate) fn central(values: impl Iterator<Item = f64>, confidence: f64) -> (f6
 
 /// Steps of Simpson's rule in a quarter of a turn.
 const STEPS: usize = 2000;
-/// From so many degrees of freedom on, Student's law is told from the normal one by nobody.
+/// From this many degrees of freedom on, Student's law and the normal law cannot be told apart.
 const NORMAL: f64 = 500.0;
 
 /// The quantile of Student's law, `share` between 1/2 and 1, any degrees of freedom from one on. With `t = sqrt(n) tan a` the density is `cos^(n-1) a`: its integral is a sum.

@@ -1,4 +1,4 @@
-//! What the other crates of this workspace, the tests and the experiments use beside what is promised: rooms of the library, each under its own name.
+//! What the other crates of this workspace, the tests and the experiments use beyond the documented library: internal modules, each under its own name.
 //!
 //! Nothing here is part of the library's contract. It may change with any version.
 

@@ -43,7 +43,7 @@ fn bounds_stay_below_the_relaxation_and_a_good_witness_reaches_it() {
             let (mut best, mut lowest_objective) = (0.0f64, f64::INFINITY);
             for rank in [1, 2, 3, d] {
                 let (u, v) = stream.factors(d, rank);
-                let found = recompute(&Claimed { p: &operator, xi: &weights, lambda, u: &u, v: &v }, None, None, 1).unwrap();
+                let found = recompute(&Claimed { p: &operator, weights: &weights, lambda, u: &u, v: &v }, None, None, 1).unwrap();
                 assert!(found.lower_bound <= relaxed.upper * (1.0 + 1e-8), "{} > {}", found.lower_bound, relaxed.upper);
                 assert!(relaxed.lower <= found.objective);
                 best = best.max(found.lower_bound);
@@ -54,7 +54,7 @@ fn bounds_stay_below_the_relaxation_and_a_good_witness_reaches_it() {
             let b = Mat::from_fn(d, d, |i, j| if i == j { 1.0 } else { 0.0 });
             let (u, v) = stream.factors(d, 2);
             let witness = Witness { a: &a, b: &b, mu: &relaxed.mu, clip: None };
-            let found = recompute(&Claimed { p: &operator, xi: &weights, lambda, u: &u, v: &v }, Some(witness), None, 1).unwrap();
+            let found = recompute(&Claimed { p: &operator, weights: &weights, lambda, u: &u, v: &v }, Some(witness), None, 1).unwrap();
             assert!(found.lower_bound <= relaxed.upper * (1.0 + 1e-12));
             assert!(found.lower_bound >= relaxed.lower * (1.0 - 1e-9), "{} < {}", found.lower_bound, relaxed.lower);
             println!(

@@ -376,7 +376,7 @@ fn a_periodic_chain_is_told_and_never_settles() {
     let chain = LatentChain::new(&u, &v).unwrap();
     let laws = chain.stationary(&uniform(4)).unwrap();
     assert_eq!(laws.limit, [0.0, 1.0]);
-    assert!(laws.structure.sentence().unwrap().contains("left for good"));
+    assert!(laws.structure.sentence().unwrap().contains("left for ever"));
     assert!((chain.mean_first_passage()[(0, 1)] - 10.0).abs() < 1e-12);
 }
 

@@ -92,7 +92,7 @@ fn two_states_by_hand() {
     let p = DenseOperator::new(Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8]).unwrap());
     let u = Mat::from_vec(2, 1, vec![1.0, 1.0]).unwrap();
     let v = Mat::from_vec(2, 1, vec![0.6, 0.4]).unwrap();
-    let found = recompute(&Claimed { p: &p, xi: &[1.0, 2.0], lambda: 0.5, u: &u, v: &v }, None, Some(&p), 0).unwrap();
+    let found = recompute(&Claimed { p: &p, weights: &[1.0, 2.0], lambda: 0.5, u: &u, v: &v }, None, Some(&p), 0).unwrap();
     assert_eq!(found.rank, 1);
     assert!(found.feasibility.worst() < 1e-15);
     // 1/2 (0.3^2 + 0.3^2) + 4/2 (0.4^2 + 0.4^2) = 0.09 + 0.64.
@@ -152,7 +152,7 @@ fn every_figure_by_brute_force() {
     u[(3, 0)] = 1e-13;
     let operator = DenseOperator::new(p.clone());
     let truth_operator = DenseOperator::new(truth.clone());
-    let found = recompute(&Claimed { p: &operator, xi: &xi, lambda, u: &u, v: &v }, None, Some(&truth_operator), 7).unwrap();
+    let found = recompute(&Claimed { p: &operator, weights: &xi, lambda, u: &u, v: &v }, None, Some(&truth_operator), 7).unwrap();
 
     u[(3, 0)] = 0.0; // the book says "not zero"; the threshold must treat the leftover as zero
     let x = outer(&u, &v);
@@ -201,14 +201,14 @@ fn a_bound_from_one_point_holds_at_all_others() {
             let (a, b) = stream.factors(d, 3);
             let mu: Vec<f64> = (0..d).map(|_| lambda * (stream.next() - 0.5)).collect();
             let witness = (k % 2 == 0).then_some(Witness { a: &a, b: &b, mu: &mu, clip: None });
-            let found = recompute(&Claimed { p: &p, xi: &xi, lambda, u: &u, v: &v }, witness, None, k as u64).unwrap();
+            let found = recompute(&Claimed { p: &p, weights: &xi, lambda, u: &u, v: &v }, witness, None, k as u64).unwrap();
             bounds.push(found.lower_bound);
             objectives.push(found.objective);
         }
         // And the memorising point X = P, which fits exactly at the price of d columns.
         let identity = Mat::from_fn(d, d, |i, j| if i == j { 1.0 } else { 0.0 });
         let rows = Mat::from_fn(d, d, |i, j| p_entry(&p, j, i));
-        objectives.push(recompute(&Claimed { p: &p, xi: &xi, lambda, u: &identity, v: &rows }, None, None, 0).unwrap().objective);
+        objectives.push(recompute(&Claimed { p: &p, weights: &xi, lambda, u: &identity, v: &rows }, None, None, 0).unwrap().objective);
         let (highest, lowest) = (bounds.iter().fold(0.0f64, |m, x| m.max(*x)), objectives.iter().fold(f64::INFINITY, |m, x| m.min(*x)));
         assert!(highest <= lowest, "lambda {lambda}: bound {highest} above objective {lowest}");
         assert!(highest > 0.0);
@@ -243,7 +243,7 @@ fn a_huge_lambda_has_an_answer_that_is_proven() {
         (0..d).for_each(|j| v[j] -= 1e-4 * (slope[j] - level));
     }
     let (u, v) = (Mat::from_fn(d, 1, |_, _| 1.0), Mat::from_vec(d, 1, v).unwrap());
-    let found = recompute(&Claimed { p: &DenseOperator::new(p), xi: &xi, lambda, u: &u, v: &v }, None, None, 0).unwrap();
+    let found = recompute(&Claimed { p: &DenseOperator::new(p), weights: &xi, lambda, u: &u, v: &v }, None, None, 0).unwrap();
     assert!(found.rel_le1 < 1e-12 && found.rel_le2 < 1e-9, "{found:?}");
     assert!(found.ge.abs() < 1e-9, "{found:?}");
     assert!((-1e-13..1e-9).contains(&found.certified_gap), "{found:?}");
@@ -267,7 +267,7 @@ fn the_form_of_p_does_not_matter() {
     let (u, v) = stream.factors(d, 3);
     let found: Vec<_> = forms
         .iter()
-        .map(|p| recompute(&Claimed { p: p.as_ref(), xi: &xi, lambda: 0.05, u: &u, v: &v }, None, Some(forms[1].as_ref()), 0).unwrap())
+        .map(|p| recompute(&Claimed { p: p.as_ref(), weights: &xi, lambda: 0.05, u: &u, v: &v }, None, Some(forms[1].as_ref()), 0).unwrap())
         .collect();
     for other in &found[1..] {
         let claims = Reported { rel_se: None, ..Reported::from(&found[0]) };
@@ -282,8 +282,8 @@ fn the_form_of_p_does_not_matter() {
     stored.row_mut(5).fill(1.0 / d as f64);
     let implied: Vec<_> = triplets.into_iter().filter(|t| t.0 != 5).collect();
     let implied = SparseOperator::new(Csr::from_triplets(d, d, &implied).unwrap(), vec![5]).unwrap();
-    let stored = recompute(&Claimed { p: &DenseOperator::new(stored), xi: &xi, lambda: 0.05, u: &u, v: &v }, None, None, 0).unwrap();
-    let implied = recompute(&Claimed { p: &implied, xi: &xi, lambda: 0.05, u: &u, v: &v }, None, None, 0).unwrap();
+    let stored = recompute(&Claimed { p: &DenseOperator::new(stored), weights: &xi, lambda: 0.05, u: &u, v: &v }, None, None, 0).unwrap();
+    let implied = recompute(&Claimed { p: &implied, weights: &xi, lambda: 0.05, u: &u, v: &v }, None, None, 0).unwrap();
     assert!(compare(&Reported::from(&stored), &implied).iter().all(|c| c.agrees));
 }
 
@@ -295,7 +295,7 @@ fn a_state_without_weight_keeps_the_bound_finite() {
     let mut xi: Vec<f64> = (0..d).map(|_| 0.2 + stream.next()).collect();
     xi[4] = 0.0;
     let (u, v) = stream.factors(d, 2);
-    let found = recompute(&Claimed { p: &p, xi: &xi, lambda: 0.01, u: &u, v: &v }, None, None, 0).unwrap();
+    let found = recompute(&Claimed { p: &p, weights: &xi, lambda: 0.01, u: &u, v: &v }, None, None, 0).unwrap();
     assert!(found.lower_bound > 0.0 && found.lower_bound <= found.objective, "{found:?}");
 }
 
@@ -307,7 +307,7 @@ fn every_check_can_fail() {
     let truth = DenseOperator::new(stream.stochastic(d));
     let xi: Vec<f64> = (0..d).map(|_| 0.2 + stream.next()).collect();
     let (u, v) = stream.factors(d, 3);
-    let found = recompute(&Claimed { p: &p, xi: &xi, lambda: 0.05, u: &u, v: &v }, None, Some(&truth), 0).unwrap();
+    let found = recompute(&Claimed { p: &p, weights: &xi, lambda: 0.05, u: &u, v: &v }, None, Some(&truth), 0).unwrap();
     let honest = Reported::from(&found);
     // Random factors explain less than one meta-state does: there is no explained gap to state.
     assert_eq!((compare(&honest, &found).len(), honest.explained_gap), (15, None));
@@ -350,12 +350,12 @@ fn every_check_can_fail() {
     }
 
     // A claim that cannot be recomputed does not stand.
-    let no_truth = recompute(&Claimed { p: &p, xi: &xi, lambda: 0.05, u: &u, v: &v }, None, None, 0).unwrap();
+    let no_truth = recompute(&Claimed { p: &p, weights: &xi, lambda: 0.05, u: &u, v: &v }, None, None, 0).unwrap();
     assert!(compare(&honest, &no_truth).iter().any(|c| c.name == "rel_re" && !c.agrees));
 
     // Constraints: a row sum, a column sum, a sign.
     let flagged = |u: &Mat, v: &Mat| {
-        let found = recompute(&Claimed { p: &p, xi: &xi, lambda: 0.05, u, v }, None, None, 0).unwrap();
+        let found = recompute(&Claimed { p: &p, weights: &xi, lambda: 0.05, u, v }, None, None, 0).unwrap();
         let checks = compare(&Reported::default(), &found);
         (!checks[0].agrees, found.feasibility)
     };
@@ -385,7 +385,7 @@ fn wrong_input_is_refused_by_name() {
     let (u5, v5) = stream.factors(5, 2);
     let (u3, _) = stream.factors(d, 3);
     let code = |p: &dyn Operator, xi: &[f64], lambda: f64, u: &Mat, v: &Mat, w: Option<Witness>, t: Option<&dyn Operator>| {
-        recompute(&Claimed { p, xi, lambda, u, v }, w, t, 0).map_err(|e| e.code())
+        recompute(&Claimed { p, weights: xi, lambda, u, v }, w, t, 0).map_err(|e| e.code())
     };
     assert!(code(&p, &xi, 0.1, &u, &v, None, None).is_ok());
     assert_eq!(code(&p, &xi[1..], 0.1, &u, &v, None, None), Err("E-DATA-SIZE"));
@@ -412,11 +412,14 @@ fn wrong_input_is_refused_by_name() {
     assert_eq!(code(&low, &xi, 0.1, &u, &v, None, None), Err("E-DATA-NOT-FINITE"));
     let empty = DenseOperator::new(Mat::zeros(0, 0));
     let none = Mat::zeros(0, 1);
-    assert!(matches!(recompute(&Claimed { p: &empty, xi: &[], lambda: 0.1, u: &none, v: &none }, None, None, 0), Err(Error::Empty { .. })));
+    assert!(matches!(
+        recompute(&Claimed { p: &empty, weights: &[], lambda: 0.1, u: &none, v: &none }, None, None, 0),
+        Err(Error::Empty { .. })
+    ));
     // Absurd sizes of numbers are no reason to panic.
     let huge = Mat::from_fn(d, 2, |_, _| 1e200);
-    let _ = recompute(&Claimed { p: &p, xi: &xi, lambda: 1e-300, u: &huge, v: &huge }, None, None, 0);
-    let _ = recompute(&Claimed { p: &p, xi: &vec![0.0; d], lambda: 0.1, u: &u, v: &v }, None, None, 0).unwrap();
+    let _ = recompute(&Claimed { p: &p, weights: &xi, lambda: 1e-300, u: &huge, v: &huge }, None, None, 0);
+    let _ = recompute(&Claimed { p: &p, weights: &vec![0.0; d], lambda: 0.1, u: &u, v: &v }, None, None, 0).unwrap();
 }
 
 /// Instance, lambda, and the objective of a feasible point from an independent implementation.
@@ -460,7 +463,7 @@ fn bounds_on_the_reference_instances_stay_below_known_objectives() {
         let d = p.rows();
         let operator = DenseOperator::new(p);
         let (u, v) = stream.factors(d, 3);
-        let found = recompute(&Claimed { p: &operator, xi: &xi, lambda, u: &u, v: &v }, None, None, 0).unwrap();
+        let found = recompute(&Claimed { p: &operator, weights: &xi, lambda, u: &u, v: &v }, None, None, 0).unwrap();
         println!("{name} {lambda:e}: bound {:.4e} = {:.4} of the optimum", found.lower_bound, found.lower_bound / upper);
         assert!(found.lower_bound <= upper * (1.0 + 1e-12), "{name} {lambda}: {} > {upper}", found.lower_bound);
         assert!(found.lower_bound > 0.0);

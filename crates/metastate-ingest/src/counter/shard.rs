@@ -16,14 +16,14 @@ const EMPTY: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(super) struct Shard {
-    store: Store,
+    store: ShardStore,
     /// Where sorted runs stand, and how many pairs each holds.
     file: Option<PathBuf>,
     run_lengths: Vec<u64>,
 }
 
 #[derive(Debug)]
-enum Store {
+enum ShardStore {
     /// Rows of this shard (origin / SHARDS), `side` columns.
     Table { side: usize, cells: Vec<f64> },
     /// Open addressing; keys and sums side by side.
@@ -32,7 +32,7 @@ enum Store {
 
 impl Shard {
     pub fn new() -> Self {
-        Shard { store: Store::Table { side: 0, cells: Vec::new() }, file: None, run_lengths: Vec::new() }
+        Shard { store: ShardStore::Table { side: 0, cells: Vec::new() }, file: None, run_lengths: Vec::new() }
     }
 
     pub fn runs(&self) -> usize {
@@ -43,14 +43,14 @@ impl Shard {
     pub fn add(&mut self, batch: &PairBatch, limit: usize, file: Option<PathBuf>) -> Result<()> {
         self.make_room(batch);
         let each = |k: usize| batch.weights.as_ref().map_or(1.0, |w| w[k]);
-        if let Store::Table { side, cells } = &mut self.store {
+        if let ShardStore::Table { side, cells } = &mut self.store {
             for (k, &pair) in batch.pairs.iter().enumerate() {
                 cells[(pair >> 32) as usize * *side + (pair & 0xffff_ffff) as usize] += each(k);
             }
             return Ok(());
         }
         for (k, &pair) in batch.pairs.iter().enumerate() {
-            if let Store::Hash { slots, used } = &mut self.store
+            if let ShardStore::Hash { slots, used } = &mut self.store
                 && (*used + 1) * 10 > slots.len() * 7
             {
                 let grown = (slots.len() * 2).max(1024);
@@ -61,7 +61,7 @@ impl Shard {
                     grow(slots, grown);
                 }
             }
-            if let Store::Hash { slots, used } = &mut self.store {
+            if let ShardStore::Hash { slots, used } = &mut self.store {
                 let at = find(slots, pair);
                 if slots[at].0 == EMPTY {
                     slots[at] = (pair, 0.0);
@@ -75,7 +75,7 @@ impl Shard {
 
     /// Makes the table large enough for this batch, or turns it into a hash table.
     fn make_room(&mut self, batch: &PairBatch) {
-        let Store::Table { side, cells } = &mut self.store else { return };
+        let ShardStore::Table { side, cells } = &mut self.store else { return };
         let (mut from, mut to) = (0, 0);
         for &pair in &batch.pairs {
             from = from.max(pair >> 32);
@@ -96,7 +96,7 @@ impl Shard {
                 let at = find(&slots, key);
                 slots[at] = (key, sum);
             }
-            self.store = Store::Hash { slots, used: kept.len() };
+            self.store = ShardStore::Hash { slots, used: kept.len() };
             return;
         }
         let grown = needed.next_power_of_two().clamp(64, TABLE_SIDE);
@@ -110,8 +110,8 @@ impl Shard {
     /// What is in memory, in ascending order.
     fn entries(&self) -> Vec<(u64, f64)> {
         match &self.store {
-            Store::Table { side, cells } => table_entries(*side, cells),
-            Store::Hash { slots, .. } => {
+            ShardStore::Table { side, cells } => table_entries(*side, cells),
+            ShardStore::Hash { slots, .. } => {
                 let mut all: Vec<(u64, f64)> = slots.iter().copied().filter(|e| e.0 != EMPTY).collect();
                 all.sort_unstable_by_key(|e| e.0);
                 all
@@ -131,7 +131,7 @@ impl Shard {
         out.flush().map_err(write_error)?;
         self.run_lengths.push(entries.len() as u64);
         self.file = Some(path);
-        if let Store::Hash { slots, used } = &mut self.store {
+        if let ShardStore::Hash { slots, used } = &mut self.store {
             slots.fill((EMPTY, 0.0));
             *used = 0;
         }
@@ -141,15 +141,15 @@ impl Shard {
     /// Each pair once, ascending; runs are added up from the oldest to what is still in memory.
     pub fn visit(&mut self, each: &mut dyn FnMut(u64, f64)) -> Result<()> {
         let memory = self.entries();
-        let mut sources: Vec<Run> = Vec::with_capacity(self.run_lengths.len() + 1);
+        let mut sources: Vec<ShardRun> = Vec::with_capacity(self.run_lengths.len() + 1);
         let mut start = 0u64;
         for &length in &self.run_lengths {
             if let Some(path) = &self.file {
-                sources.push(Run::open(path, start * 16, length)?);
+                sources.push(ShardRun::open(path, start * 16, length)?);
             }
             start += length;
         }
-        sources.push(Run::Memory(memory.into_iter()));
+        sources.push(ShardRun::Memory(memory.into_iter()));
         let mut heads = BinaryHeap::new();
         let mut values = vec![0.0; sources.len()];
         for (k, source) in sources.iter_mut().enumerate() {
@@ -181,23 +181,23 @@ impl Shard {
     }
 }
 
-enum Run {
+enum ShardRun {
     Disk { reader: BufReader<File>, left: u64 },
     Memory(std::vec::IntoIter<(u64, f64)>),
 }
 
-impl Run {
+impl ShardRun {
     fn open(path: &PathBuf, offset: u64, length: u64) -> Result<Self> {
         let mut file = File::open(path).map_err(read_error)?;
         file.seek(SeekFrom::Start(offset)).map_err(read_error)?;
-        Ok(Run::Disk { reader: BufReader::with_capacity(1 << 16, file), left: length })
+        Ok(ShardRun::Disk { reader: BufReader::with_capacity(1 << 16, file), left: length })
     }
 
     fn next(&mut self) -> Result<Option<(u64, f64)>> {
         match self {
-            Run::Memory(entries) => Ok(entries.next()),
-            Run::Disk { left: 0, .. } => Ok(None),
-            Run::Disk { reader, left } => {
+            ShardRun::Memory(entries) => Ok(entries.next()),
+            ShardRun::Disk { left: 0, .. } => Ok(None),
+            ShardRun::Disk { reader, left } => {
                 let (mut key, mut sum) = ([0u8; 8], [0u8; 8]);
                 reader.read_exact(&mut key).and_then(|()| reader.read_exact(&mut sum)).map_err(read_error)?;
                 *left -= 1;

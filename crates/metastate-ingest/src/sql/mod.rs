@@ -32,7 +32,7 @@ pub fn query(inputs: &[String], settings: &InputSettings, dialect: Dialect, answ
     let what = kind(settings)?;
     if let Some(second) = &settings.second {
         let option = second.option;
-        return Err(IngestError::new(Code::Option, format!("there is no query that tells a --{option} apart"))
+        return Err(IngestError::new(Code::Option, format!("there is no query that takes --{option} into account"))
             .value(second.expression.to_string())
             .remedy("read the rows themselves, without --print-sql"));
     }

@@ -16,7 +16,7 @@ pub(super) struct Table {
 }
 
 #[derive(PartialEq, Clone, Copy)]
-enum Kind {
+enum SourceKind {
     Name,
     Parquet,
     Csv,
@@ -34,14 +34,14 @@ impl Table {
                 return refuse(format!("{} cannot read this input", dialect.name()), input, "name a table, or Parquet or CSV files");
             };
             match (kind, dialect) {
-                (Kind::Parquet | Kind::Csv, Dialect::Postgres | Dialect::BigQuery) => {
+                (SourceKind::Parquet | SourceKind::Csv, Dialect::Postgres | Dialect::BigQuery) => {
                     return refuse(
                         format!("a query of {} reads tables, and this is a file", dialect.name()),
                         input,
                         "name the table that holds its rows",
                     );
                 }
-                (Kind::Csv, Dialect::Spark) => {
+                (SourceKind::Csv, Dialect::Spark) => {
                     let remedy = "make a view of it first, CREATE TEMPORARY VIEW trips USING csv OPTIONS (path '...', header 'true'), and name the view";
                     return refuse("Spark reads the header of a CSV file only through a view".to_owned(), input, remedy);
                 }
@@ -57,8 +57,8 @@ impl Table {
         let many = inputs.len() > 1 || inputs.iter().any(|i| i.contains(['*', '?', '[']));
         let list = || inputs.iter().map(|i| dialect.text(i)).collect::<Vec<_>>().join(", ");
         let from = match (first, dialect) {
-            (Kind::Parquet, Dialect::DuckDb) => format!("read_parquet([{}])", list()),
-            (Kind::Csv, Dialect::DuckDb) => format!("read_csv([{}], header = true, all_varchar = true)", list()),
+            (SourceKind::Parquet, Dialect::DuckDb) => format!("read_parquet([{}])", list()),
+            (SourceKind::Csv, Dialect::DuckDb) => format!("read_csv([{}], header = true, all_varchar = true)", list()),
             _ => {
                 let named: Vec<String> = inputs.iter().map(|i| name(i, first, dialect)).collect();
                 match &named[..] {
@@ -71,7 +71,7 @@ impl Table {
                 }
             }
         };
-        Ok(Table { dialect, from, texts: first == Kind::Csv, many })
+        Ok(Table { dialect, from, texts: first == SourceKind::Csv, many })
     }
 
     /// A column as a number: NULL where it is missing.
@@ -82,21 +82,21 @@ impl Table {
 }
 
 /// Told by its name: what has the ending of a file, or lies in a folder, is one.
-fn kind(input: &str) -> Option<Kind> {
+fn kind(input: &str) -> Option<SourceKind> {
     let plain = input.trim_end_matches(".gz").trim_end_matches(".zst");
     let ending = plain.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {
-        "parquet" | "pq" => Some(Kind::Parquet),
-        "csv" | "tsv" => Some(Kind::Csv),
+        "parquet" | "pq" => Some(SourceKind::Parquet),
+        "csv" | "tsv" => Some(SourceKind::Csv),
         "jsonl" | "ndjson" | "json" | "npy" | "npz" | "mtx" | "txt" => None,
         _ if input == "-" || input.contains(['/', '\\', '*', '?']) => None,
-        _ => Some(Kind::Name),
+        _ => Some(SourceKind::Name),
     }
 }
 
-fn name(input: &str, kind: Kind, dialect: Dialect) -> String {
+fn name(input: &str, kind: SourceKind, dialect: Dialect) -> String {
     match (kind, dialect) {
-        (Kind::Parquet, _) => format!("parquet.{}", dialect.quoted(input)),
+        (SourceKind::Parquet, _) => format!("parquet.{}", dialect.quoted(input)),
         (_, Dialect::BigQuery) => dialect.quoted(input), // project.dataset.table stand in one pair of quotes
         _ => input.split('.').map(|part| dialect.quoted(part)).collect::<Vec<_>>().join("."),
     }

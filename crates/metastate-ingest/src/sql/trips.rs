@@ -53,7 +53,7 @@ pub(super) fn write(
     let ends = ends_of(&plan, dialect, &mut reasons)?;
     query.step("ms_rows_told", format!("SELECT *, CASE {} END AS left_out\n  FROM ms_rows_read", reasons.join("\n    ")));
 
-    let rows = Rows { plan: &plan, dialect, ends };
+    let rows = RowQuery { plan: &plan, dialect, ends };
     let last = match answer {
         Answer::Triplets => rows.triplets(&mut query),
         Answer::WithLedger => rows.with_ledger(&mut query),
@@ -72,7 +72,7 @@ fn weight_reasons(dialect: Dialect) -> [String; 3] {
 }
 
 /// What tells one end of a trip from another while rows are summed, and the labels made of that afterwards.
-struct Ends {
+struct EndColumns {
     /// Expressions with their names.
     keys: Vec<(String, &'static str)>,
     /// The labels of origin and destination.
@@ -80,12 +80,12 @@ struct Ends {
 }
 
 /// The ends, and the reasons for which a row has none.
-fn ends_of(plan: &Plan, dialect: Dialect, reasons: &mut Vec<String>) -> Result<Ends> {
+fn ends_of(plan: &Plan, dialect: Dialect, reasons: &mut Vec<String>) -> Result<EndColumns> {
     match &plan.ends {
         PlanEnds::Labels(_) => {
             reasons.push("WHEN from_key IS NULL OR to_key IS NULL THEN 'label-missing'".to_owned());
             let keys = vec![("from_key".into(), "from_key"), ("to_key".into(), "to_key")];
-            Ok(Ends { keys, names: ["from_key", "to_key"].map(|k| dialect.label(k)) })
+            Ok(EndColumns { keys, names: ["from_key", "to_key"].map(|k| dialect.label(k)) })
         }
         PlanEnds::Points(_, grid) => {
             let points = ["from_lon", "from_lat", "to_lon", "to_lat"];
@@ -108,19 +108,19 @@ fn ends_of(plan: &Plan, dialect: Dialect, reasons: &mut Vec<String>) -> Result<E
             })?;
             let cell = |p: &str| dialect.as_whole(&format!("FLOOR({p} / {})", dialect.number(squares.0)));
             let keys = points.into_iter().zip(["from_x", "from_y", "to_x", "to_y"]).map(|(p, name)| (cell(p), name)).collect();
-            Ok(Ends { keys, names: [dialect.cell_label(squares, "from_x", "from_y"), dialect.cell_label(squares, "to_x", "to_y")] })
+            Ok(EndColumns { keys, names: [dialect.cell_label(squares, "from_x", "from_y"), dialect.cell_label(squares, "to_x", "to_y")] })
         }
     }
 }
 
 /// The rows with their reasons, to be summed by pair and named.
-struct Rows<'a> {
+struct RowQuery<'a> {
     plan: &'a Plan,
     dialect: Dialect,
-    ends: Ends,
+    ends: EndColumns,
 }
 
-impl Rows<'_> {
+impl RowQuery<'_> {
     fn key_names(&self) -> String {
         self.ends.keys.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
     }

@@ -63,7 +63,7 @@ pub(super) fn write(inputs: &[String], settings: &InputSettings, dialect: Dialec
             "SELECT trajectory, moment, left_out,\n    CASE WHEN moment = LAG(moment) {in_order}) THEN {tie} ELSE state END AS state,\n    SUM(CASE WHEN left_out IS NULL THEN 0 ELSE 1 END) {in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS piece\n  FROM ms_frames WHERE {placed}"
         ),
     );
-    let moves = Moves { dialect, lag: settings.lag, strided: settings.count == CountMode::Strided };
+    let moves = MoveQuery { dialect, lag: settings.lag, strided: settings.count == CountMode::Strided };
     match answer {
         Answer::Triplets => moves.triplets(&mut query),
         Answer::WithLedger => moves.with_ledger(&mut query, &identified, &placed),
@@ -75,13 +75,13 @@ pub(super) fn write(inputs: &[String], settings: &InputSettings, dialect: Dialec
 const IN_PIECE: &str = "OVER (PARTITION BY trajectory, piece ORDER BY moment)";
 
 /// From frames to moves, and from moves to pairs.
-struct Moves {
+struct MoveQuery {
     dialect: Dialect,
     lag: usize,
     strided: bool,
 }
 
-impl Moves {
+impl MoveQuery {
     /// With strided counting, only frames on the stride begin a move.
     fn on_stride(&self) -> String {
         if self.strided { format!(" AND MOD(place - 1, {}) = 0", self.lag) } else { String::new() }

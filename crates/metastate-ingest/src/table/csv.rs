@@ -71,7 +71,7 @@ impl Layout {
         let rows = data.len() / 16;
         let mut columns: Vec<StringBuilder> = (0..self.wanted).map(|_| StringBuilder::with_capacity(rows, 0)).collect();
         let mut lines = Vec::with_capacity(rows);
-        let mut records = Records { text, at: 0, line: first_line, delimiter: self.delimiter, file };
+        let mut records = CsvRecords { text, at: 0, line: first_line, delimiter: self.delimiter, file };
         while let Some(line) = records.begin() {
             let mut field = 0;
             loop {
@@ -107,7 +107,7 @@ impl Layout {
 }
 
 /// Goes through the fields of a piece of text.
-struct Records<'t> {
+struct CsvRecords<'t> {
     text: &'t str,
     at: usize,
     line: u64,
@@ -115,7 +115,7 @@ struct Records<'t> {
     file: &'t str,
 }
 
-impl<'t> Records<'t> {
+impl<'t> CsvRecords<'t> {
     /// Skips blank lines; the line of the next record, or `None` at the end.
     fn begin(&mut self) -> Option<u64> {
         let bytes = self.text.as_bytes();
@@ -206,7 +206,7 @@ impl<'t> Records<'t> {
 
 /// All records of a text whose fields are separated by commas, the header among them. Blank lines are none.
 pub fn csv_records(text: &str, file: &str) -> Result<Vec<Vec<String>>> {
-    let mut records = Records { text, at: 0, line: 1, delimiter: b',', file };
+    let mut records = CsvRecords { text, at: 0, line: 1, delimiter: b',', file };
     let mut rows = Vec::new();
     while records.begin().is_some() {
         let mut row = Vec::new();
@@ -224,7 +224,7 @@ pub fn csv_records(text: &str, file: &str) -> Result<Vec<Vec<String>>> {
 
 /// The fields of one record.
 fn split(record: &str, delimiter: u8, line: u64, file: &str) -> Result<Vec<String>> {
-    let mut records = Records { text: record, at: 0, line, delimiter, file };
+    let mut records = CsvRecords { text: record, at: 0, line, delimiter, file };
     let mut fields = Vec::new();
     loop {
         let (value, last) = records.field()?;

@@ -113,7 +113,7 @@ enum TableFile {
 }
 
 /// A piece of work for one thread.
-pub(crate) struct Unit {
+pub(crate) struct ReadUnit {
     file: usize,
     rows: u64,
     kind: UnitKind,
@@ -235,7 +235,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The next units: one to four pieces of text a thread, or row groups of about [`ROUND_ROWS`] rows a thread.
-    fn next_round(&mut self) -> Result<Vec<Unit>> {
+    fn next_round(&mut self) -> Result<Vec<ReadUnit>> {
         let threads = rayon::current_num_threads() as u64;
         let (mut round, mut rows, mut pieces) = (Vec::new(), 0, 0);
         while rows < ROUND_ROWS * threads && pieces < 2 * threads && self.next_file < self.files.len() {
@@ -250,7 +250,7 @@ impl<'a> Tables<'a> {
                     };
                     if let Some(n) = group {
                         rows += n;
-                        round.push(Unit { file: at, rows: n, kind: UnitKind::Group(self.next_group) });
+                        round.push(ReadUnit { file: at, rows: n, kind: UnitKind::Group(self.next_group) });
                         self.next_group += 1;
                     } else {
                         file_done = true;
@@ -269,7 +269,7 @@ impl<'a> Tables<'a> {
                     };
                     if let Some((data, first_line)) = piece {
                         pieces += 1;
-                        round.push(Unit { file: at, rows: 0, kind: UnitKind::Text { data, first_line } });
+                        round.push(ReadUnit { file: at, rows: 0, kind: UnitKind::Text { data, first_line } });
                     } else {
                         file_done = true;
                     }
@@ -293,7 +293,7 @@ struct Decoder<'d> {
 }
 
 impl Decoder<'_> {
-    fn decode(&self, unit: &Unit, visit: &mut Visitor<'_>) -> Result<()> {
+    fn decode(&self, unit: &ReadUnit, visit: &mut Visitor<'_>) -> Result<()> {
         let source = &self.sources[unit.file];
         match (&self.files[unit.file], &unit.kind) {
             (TableFile::Csv(layout), UnitKind::Text { data, first_line }) => visit(&layout.decode(&source.name, data, *first_line)?),

@@ -38,7 +38,7 @@ fn size(n: Option<i64>) -> Result<u64, String> {
 }
 
 #[derive(Default)]
-struct Header {
+struct PageHeader {
     unpacked: Option<i64>,
     packed: Option<i64>,
     dictionary_values: Option<i64>,
@@ -46,13 +46,13 @@ struct Header {
     bytes: u64,
 }
 
-fn read_header(file: &mut File, at: u64, end: u64, buffer: &mut Vec<u8>) -> Result<Header, String> {
+fn read_header(file: &mut File, at: u64, end: u64, buffer: &mut Vec<u8>) -> Result<PageHeader, String> {
     let mut size = 256;
     loop {
         file.seek(SeekFrom::Start(at)).map_err(|e| e.to_string())?;
         buffer.clear();
         file.take((size as u64).min(end - at)).read_to_end(buffer).map_err(|e| e.to_string())?;
-        let mut walk = Walk { bytes: buffer, at: 0 };
+        let mut walk = PageWalk { bytes: buffer, at: 0 };
         if let Some(mut header) = walk.page() {
             header.bytes = walk.at as u64;
             return Ok(header);
@@ -65,12 +65,12 @@ fn read_header(file: &mut File, at: u64, end: u64, buffer: &mut Vec<u8>) -> Resu
     }
 }
 
-struct Walk<'b> {
+struct PageWalk<'b> {
     bytes: &'b [u8],
     at: usize,
 }
 
-impl Walk<'_> {
+impl PageWalk<'_> {
     fn byte(&mut self) -> Option<u8> {
         let b = *self.bytes.get(self.at)?;
         self.at += 1;
@@ -109,8 +109,8 @@ impl Walk<'_> {
         Some(Some(b & 0x0f))
     }
 
-    fn page(&mut self) -> Option<Header> {
-        let mut header = Header::default();
+    fn page(&mut self) -> Option<PageHeader> {
+        let mut header = PageHeader::default();
         let mut id = 0;
         while let Some(kind) = self.field(&mut id)? {
             match (id, kind) {

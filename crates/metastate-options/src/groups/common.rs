@@ -9,11 +9,11 @@ options! {
     Common, None, free, {
         /// Print one JSON document on standard output and nothing else there.
         json: bool = false => |e| e;
-        /// Print no progress and no report. Errors are still told.
+        /// Print no progress and no report. Errors are still printed.
         quiet: bool = false => |e| e;
         /// Number of threads to use. Without it, one for each core. The answer does not depend on it.
         threads: Option<usize> = None => |e| e.bounds(allowed::SOME);
-        /// Seed of everything random: the same seed gives the same answer.
+        /// Seed of all random numbers: the same seed gives the same answer.
         seed: u64 = 0 => |e| e;
     }
 }

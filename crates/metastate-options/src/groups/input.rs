@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::values::Cell;
 use crate::entry::{Many, free};
-use crate::error::{OptionError, Problem};
+use crate::error::{OptionError, OptionProblem};
 
 /// Stands for data that came from memory, where a file would be named.
 pub const MEMORY: &str = "(memory)";
@@ -15,15 +15,17 @@ options! {
         /// Files to read: their names, patterns in quotes such as 'taxi-*.parquet', or `-` for standard input. All of them together are one data
         /// set.
         inputs: Vec<String> = Vec::new() => |e| e.value("INPUT").positional().required();
-        /// What a row of the inputs is: a trip, a frame of a trajectory, a count, or a row of a transition matrix. Guessed from the file where that is
-        /// safe.
+        /// What a row of the inputs is: a trip, a frame of a trajectory, a count, or a row of a transition matrix. Without it, this is recognised from the file
+        /// where only one reading is possible.
         #[serde(rename = "as")]
         as_: Option<InputKind> = None => |e| e.value("KIND");
-        /// The first line of a text is a row like any other. Columns are then called 1, 2, ..., unless --columns names them.
+        /// A text file has no header: its first line already holds data. Columns are then called 1, 2, ..., unless --columns names them.
         no_header: bool = false => |e| e;
-        /// What separates the columns of a text: comma, semicolon, tab, bar, blanks, or any other single sign. Found out from the first line where it is not given.
+        /// What separates the columns of a text: comma, semicolon, tab, bar, blanks, or any other single character. Without it, this is recognised from the
+        /// first line.
         delimiter: Option<String> = None => |e| e.value("SIGN").hyphens();
-        /// Names for the columns of a text from left to right, separated by commas, in place of those in its first line (with --no-header there are none in it).
+        /// Names for the columns of a text from left to right, separated by commas. They replace the names in its first line; with --no-header there are none
+        /// to replace.
         columns: Vec<String> = Vec::new() => |e| e.value("LIST").many(Many::Commas);
         /// Name of the column that says where a trip begins.
         from: Option<String> = None => |e| e.value("COL");
@@ -44,20 +46,21 @@ options! {
         bbox: Option<String> = None => |e| e.value("W,S,E,N").hyphens();
         /// Name of the column that says how much a row counts. Without it, every row counts once.
         weight: Option<String> = None => |e| e.value("COL");
-        /// Tell trips apart by a further column: one set of meta-states for all slices, and for each slice where they lead. A column as it is, or hour(COL), weekday(COL) (1 is Monday), month(COL)
-        /// or date(COL) of dates and times, as clocks in the column's own zone show them. For fit, path and compare.
+        /// Split the trips into slices, for example by the hour of the day: all slices share one set of meta-states, and each slice has its own destinations.
+        /// EXPR is a column whose values are the slices, or hour(COL), weekday(COL) (1 is Monday), month(COL) or date(COL) of a column with dates and times, in
+        /// the time zone of that column. For fit, path and compare.
         slice: Option<String> = None => |e| e.value("EXPR");
-        /// Name of the column that says what was done: each row is then a step of a controlled chain, from the state in --from by this action to the next state in --to. With --id (and --time) rows are
-        /// the steps of episodes. For fit and path.
+        /// Name of the column with the action that was taken: each row is then a step of a controlled chain, from the state in --from by this action to the
+        /// next state in --to. With --id (and --time) rows are the steps of episodes. For fit and path.
         action: Option<String> = None => |e| e.value("COL").conflicts("weight").conflicts("slice");
-        /// Name of the column that says what was paid for a step, a number. Needs --action.
+        /// Name of the column with the reward of a step, a number. Needs --action.
         reward: Option<String> = None => |e| e.value("COL").requires("action");
         /// Keep only rows for which this condition holds, written as after WHERE in SQL: "service = 'yellow' AND fare > 0".
         #[serde(rename = "where")]
         where_: Option<String> = None => |e| e.value("CONDITION");
         /// Leave out states with less than this share of all departures, such as 1e-4. They are counted in the ledger.
         min_share: f64 = 0.0 => |e| e.value("SHARE");
-        /// Leave out states of whose departures more than this share end where they began.
+        /// Leave out states where more than this share of the departures lead back to the same state.
         max_self_share: Option<f64> = None => |e| e.value("SHARE");
         /// Name of the column that says which trajectory a row belongs to.
         id: Option<String> = None => |e| e.value("COL");
@@ -65,7 +68,7 @@ options! {
         time: Option<String> = None => |e| e.value("COL");
         /// Name of the column that says in which state a trajectory is.
         state: Option<String> = None => |e| e.value("COL");
-        /// Number of frames between the two ends of a transition. A larger lag sees slower processes.
+        /// Number of frames between the two ends of a transition. A larger lag shows slower processes.
         lag: usize = 1 => |e| e;
         /// Which pairs of frames, --lag apart, count as transitions.
         count: CountKind = CountKind::Sliding => |e| e;
@@ -73,8 +76,9 @@ options! {
         labels: Option<String> = None => |e| e.value("FILE");
         /// File with the weight of each row of a transition matrix. Without it, the matrix's stationary law is used.
         weights: Option<String> = None => |e| e.value("FILE");
-        /// Memory that may be used, such as 4G. Counting beyond it sorts parts on disk, which is slower and gives the same counts; a matrix or a fit that would need
-        /// more is refused before it begins. Without it, counting has no limit, and matrices and fits may use what the machine or its control group has.
+        /// Memory that may be used, such as 4G. Counting that needs more sorts its parts on disk, which is slower and gives the same counts; a matrix or a fit
+        /// that needs more is refused before it begins. Without it, counting has no limit, and matrices and fits may use all that the machine or its control
+        /// group has.
         memory_limit: Option<u64> = None => |e| e.bytes();
     }
 }
@@ -117,10 +121,10 @@ options! {
         out: PathBuf = PathBuf::new() => |e| e.conflicts("print-sql");
         /// Replace the file if there is one already.
         force: bool = false => |e| e.requires("out");
-        /// Count nothing, and print the query that counts where the data lie: its result, the columns from, to and count, is what `fit --as counts` reads. INPUT is then the
-        /// name of a table, or of files that the engine reads.
+        /// Count nothing; print an SQL query that does the counting in the database that holds the data. Its result has the columns from, to and count, which
+        /// `fit --as counts` reads. INPUT is then the name of a table, or of files that the database can read.
         print_sql: bool = false => |e| e;
-        /// The engine whose SQL is printed.
+        /// The database for which the SQL query is printed.
         dialect: SqlDialect = SqlDialect::Duckdb => |e| e.requires("print-sql");
     }
 }
@@ -142,7 +146,7 @@ words! {
 impl CountArgs {
     fn consistent(&self) -> Result<(), OptionError> {
         if self.out.as_os_str().is_empty() && !self.print_sql {
-            return Err(OptionError::new("out", Problem::Missing).remedy("name the counts file to write, or say --print-sql"));
+            return Err(OptionError::new("out", OptionProblem::Missing).remedy("name the counts file to write, or give --print-sql"));
         }
         Ok(())
     }
@@ -151,8 +155,8 @@ impl CountArgs {
 /// `metastate count`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountCommand {
-    /// Where from.
+    /// The inputs.
     pub input: InputArgs,
-    /// Where to.
+    /// The file to write.
     pub count: CountArgs,
 }

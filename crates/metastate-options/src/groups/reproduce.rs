@@ -13,11 +13,11 @@ options! {
         quick: bool = false => |e| e;
         /// The folder for the document, its figures and the finished pieces of work.
         out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();
-        /// Go on from the finished pieces of work in the folder.
+        /// Continue from the finished pieces of work in the folder.
         resume: bool = false => |e| e;
-        /// Number of trajectories of each kind, at most. The paper has 5.
+        /// Largest number of trajectories of each kind. The paper has 5.
         trajectories: u64 = 5 => |e| e.bounds(allowed::SOME);
-        /// Begin nothing new after so many seconds. The document then says what is missing.
+        /// Begin no further piece of work after this many seconds. The document then says what is missing.
         time_limit: Option<f64> = None => |e| e.value("SECONDS");
         /// Taxi trips: files of the records of New York's TLC, or a folder that holds nyc_taxi_trips_*.parquet.
         data: Vec<PathBuf> = Vec::new() => |e| e.many(Many::Following);

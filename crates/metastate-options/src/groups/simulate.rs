@@ -57,13 +57,13 @@ options! {
         actions: usize = 4 => |e| e;
         /// Number of hidden states behind them.
         rank: usize = 6 => |e| e;
-        /// Number of records of each pair of state and action, each for itself. Not with --episodes.
+        /// Number of independent records of each pair of state and action. Not with --episodes.
         each: usize = 20 => |e| e.conflicts("episodes");
-        /// Number of episodes in which actions are taken by chance.
+        /// Number of episodes, in which actions are taken at random.
         episodes: Option<usize> = None => |e| e;
         /// Number of steps in an episode.
         length: usize = 50 => |e| e.requires("episodes");
-        /// Standard deviation of the noise in what is paid.
+        /// Standard deviation of the noise in the rewards.
         noise: f64 = 0.1 => |e| e.bounds(allowed::NOT_NEGATIVE);
         /// The folder to write: log.csv, and the truth in U.npy, V.npy and rewards.npy.
         out: PathBuf = PathBuf::new() => |e| e.value("DIR").required();

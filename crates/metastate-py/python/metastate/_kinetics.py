@@ -110,7 +110,7 @@ def _states(result: Result, labels: Iterable[Any], what: str) -> list[bool]:
 def two_sided() -> Exception:
     """What is said where something needs a chain that goes on from where it arrives."""
     return refuse(
-        "origins and destinations are two different sets, so nothing goes on from where it arrives",
+        "origins and destinations are two different sets, so that no transition can follow another",
         "there is no latent chain, and no times, forecasts or stationary law",
         "E-DATA-TWO-SIDED",
     )

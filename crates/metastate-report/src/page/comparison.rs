@@ -1,5 +1,5 @@
-//! The page of `compare`: verdicts, the table and the maps, from the files of its folder. It stands still: no script at all, and
-//! pictures are images, so nothing in them can act.
+//! The page of `compare`: verdicts, the table and the maps, from the files of its folder. It holds no script at all, and
+//! its pictures are images, so that nothing in them can run.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -34,8 +34,8 @@ pub fn comparison(record: &Value, csv: &str, pictures: &[(String, String)]) -> S
          <header><div class=\"brand\"><span aria-hidden=\"true\" class=\"mark\"></span>metastate</div></header>\n<main id=\"main\">\n<h1>{title}</h1>\n\
          <p class=\"verdict\">{} transitions, {} folds ({}), smoothing {} ({}); lambda {}, prior {} ({}); hard meta-states by {}.</p>\n\
          <section class=\"card\"><h2>Verdicts</h2><ul>{}</ul></section>\n\
-         <section class=\"card\"><h2>Scores on the same held-out folds</h2><p class=\"note\">Methods of this package are set in bold. Log-likelihood a \
-         transition: higher is better; squared error: lower is better; coherence is beyond chance.</p>{}</section>\n<div class=\"grid2\">{figures}</div>\n{}</main>\n</body>\n</html>\n",
+         <section class=\"card\"><h2>Scores on the same held-out folds</h2><p class=\"note\">Methods of this package are set in bold. Log-likelihood for each \
+         transition: higher is better; squared error: lower is better; coherence is 0 for zones that are as scattered as chance, 1 for zones without borders.</p>{}</section>\n<div class=\"grid2\">{figures}</div>\n{}</main>\n</body>\n</html>\n",
         hash_source(STYLE),
         said("transitions"),
         said("folds"),

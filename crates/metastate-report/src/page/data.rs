@@ -31,7 +31,7 @@ const MOST_PROFILES: usize = 300_000;
 /// A membership of one, as it is kept for the states that are shown and for all.
 const FULL_WORD: f64 = 65535.0;
 const FULL_BYTE: f64 = 255.0;
-/// A gap below this is told as a share of the objective: in percent it would read 0.00.
+/// A gap below this is written as a share of the objective: in percent it would be 0.00.
 const TINY_GAP: f64 = 5e-5;
 /// A forecast looks ahead by this many of the slowest timescale, which counts as no longer than so many steps, and by this many steps at least.
 const TIMESCALES_AHEAD: f64 = 2.5;
@@ -40,7 +40,7 @@ const LEAST_STEPS: usize = 10;
 
 /// What was found, in one sentence.
 pub fn sentence(summary: &Summary, result: &FitResult) -> String {
-    // Zones without states are not told as found.
+    // Zones without states do not count as found.
     let (rank, all) = (result.model.rank(), result.partition.clusters());
     let zones = result.partition.sizes.iter().filter(|n| **n > 0).count();
     if let (Some(control), Some(_)) = (&summary.control, result.destinations) {
@@ -73,7 +73,7 @@ fn badge(summary: &Summary) -> String {
 fn verdict(summary: &Summary) -> String {
     let of = match &summary.refit {
         Some(refit) => format!(
-            "What is shown is a refit with {} meta-states, of which nothing is proven. Beside it stands the solution of the penalised problem at lambda = {:.3e}, with {} meta-states: ",
+            "This page shows a refit with {} meta-states; nothing is proven about the refit. The result also holds the solution of the penalised problem at lambda = {:.3e}, with {} meta-states: ",
             refit.rank(),
             summary.lambda,
             summary.rank
@@ -82,7 +82,7 @@ fn verdict(summary: &Summary) -> String {
     };
     let white = summary.whitened.as_ref().filter(|_| summary.refit.is_none()).map_or_else(String::new, |w| {
         format!(
-            "What is shown is the solution of one convex problem, and the proof speaks of it. The problem charges directions that the likelihood found {} of the price of all others, and lambda is {} times the noise. On held-out transitions the same recipe scores {:.4} a transition, the likelihood alone {:.4}. ",
+            "This page shows the solution of a convex problem, and the proof is about this solution. In the problem, directions that the likelihood found cost {} of what all others cost, and lambda is {} times the noise. On held-out transitions the same recipe has a log-likelihood of {:.4} for each transition, the likelihood alone {:.4}. ",
             w.price, w.lambda_over_noise, w.held_out, w.likelihood
         )
     });
@@ -92,27 +92,27 @@ fn verdict(summary: &Summary) -> String {
 fn proven(summary: &Summary) -> String {
     let proof = match summary.errors.certified_gap {
         Some(gap) => {
-            let share = if gap < TINY_GAP { format!("{gap:.1e} of itself") } else { format!("{:.2} %", 100.0 * gap) };
+            let share = if gap < TINY_GAP { format!("{gap:.1e} of its value") } else { format!("{:.2} %", 100.0 * gap) };
             let how = proof_in_words(summary);
             let explained = summary.errors.explained_gap.map_or_else(String::new, |e| {
                 let share = if e < TINY_GAP { format!("{e:.1e}") } else { format!("{:.2} %", 100.0 * e) };
-                format!(" Most of an objective is noise that no model explains; of what the meta-states explain over a single one, at most {share} could still be missed (the explained gap).")
+                format!(" Most of the objective is noise, which no model explains. Compared with what the meta-states explain beyond a single one, at most {share} could still be gained (the explained gap).")
             });
             format!(
-                "No answer to the stated problem can have an objective lower than this one's by more than {share}; that is proven ({how}).{explained}"
+                "It is proven that no other answer to this problem has an objective that is lower by more than {share} ({how}).{explained}"
             )
         }
-        None => "How far it is from the best possible objective was not proven.".to_owned(),
+        None => "How far it is from the best possible objective is not proven.".to_owned(),
     };
     let why = match summary.status {
-        StatusWord::Certified => return format!("{proof} That solution is optimal up to that gap."),
+        StatusWord::Certified => return format!("{proof} So that solution is optimal up to this gap."),
         StatusWord::RankCap => {
-            "The solver stopped at the largest allowed number of meta-states: more of them would fit this lambda better, a larger lambda asks for fewer."
+            "The solver stopped at the largest allowed number of meta-states: at this lambda more meta-states would be better; a larger lambda needs fewer."
         }
         StatusWord::Stationary => "The solver found no way to improve the answer, but a proof of optimality is missing.",
         StatusWord::Early => "The solver stopped by the early rule: random directions showed no improvement.",
         StatusWord::IterationLimit => "The solver stopped at its limit of sweeps.",
-        StatusWord::TimeLimit => "The solver stopped because its time was up.",
+        StatusWord::TimeLimit => "The solver stopped because the time limit was reached.",
         StatusWord::Interrupted => "The solver was interrupted.",
     };
     format!("{why} {proof}")

@@ -26,7 +26,7 @@ pub struct Extras {
     /// When columns came and went.
     pub events: Vec<RankChange>,
     /// Another method's hard zones with as many parts.
-    pub rival: Option<Rival>,
+    pub rival: Option<RivalZones>,
     /// The intervals of the timescales from the bootstrap, in frames (none: infinite); empty without one.
     #[serde(default)]
     pub timescale_intervals: Vec<(Option<f64>, Option<f64>)>,
@@ -249,7 +249,7 @@ pub type Zoning = Vec<u16>;
 /// Another method's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names say it
-pub struct Rival {
+pub struct RivalZones {
     pub name: String,
     pub zones: Zoning,
 }

@@ -13,7 +13,7 @@ mod standing;
 pub use comparison::comparison;
 pub use extras::{
     ActionStory, ControlStory, Ends, Extras, FateStory, KineticsStory, LagStory, PathPoint, PathStory, RankChange, RankPoint, RanksStory,
-    Rival, StoryMode, TracePoint, Zoning,
+    RivalZones, StoryMode, TracePoint, Zoning,
 };
 pub use heat::Heat;
 pub use standing::{Section, standing_page};

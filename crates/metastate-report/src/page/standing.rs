@@ -1,4 +1,4 @@
-//! A page that stands still: sentences, pictures and tables, no script at all. Pictures are images, so nothing in them can act.
+//! A page without any script: sentences, pictures and tables. Pictures are images, so that nothing in them can run.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -7,7 +7,7 @@ use metastate_report::folder::Draft;
 use metastate_report::page::{Section, standing_page};
 use metastate_report::{MapLook, csv_field, zone_map};
 
-use super::{Diff, Side};
+use super::{Diff, DiffSide};
 use crate::error::{CliError, Result};
 
 /// Places, from each side, that may be on the small map only.
@@ -31,7 +31,7 @@ pub fn write(diff: &Diff, out: &Path, force: bool) -> Result<()> {
 }
 
 /// A result on the map.
-pub fn map(side: &Side, word: &str, colours: &[String]) -> Option<String> {
+pub fn map(side: &DiffSide, word: &str, colours: &[String]) -> Option<String> {
     let (places, ground) = side.places.as_ref()?;
     let labels = side.loaded.labels();
     let title = format!("The {word} result: {} zones", side.partition.clusters());
@@ -113,7 +113,7 @@ fn page(diff: &Diff) -> String {
         100.0 * diff.stayed,
         shown(diff.adjusted_rand),
         shown(diff.normalised_mutual_information),
-        diff.flows_apart.map_or_else(String::new, |x| format!("; {:.1} % of the flows between zones are others", 100.0 * x)),
+        diff.flows_apart.map_or_else(String::new, |x| format!("; {:.1} % of the flows between zones are different", 100.0 * x)),
         s.only_first,
         100.0 * s.only_first_mass,
         s.only_second,

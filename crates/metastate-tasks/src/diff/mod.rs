@@ -138,7 +138,7 @@ struct StateRow {
 }
 
 /// A result, read.
-struct Side {
+struct DiffSide {
     loaded: SavedResult,
     labels: Vec<String>,
     names: Vec<String>,
@@ -150,7 +150,7 @@ struct Side {
     places: Option<(Vec<(f64, f64)>, Ground)>,
 }
 
-impl Side {
+impl DiffSide {
     fn read(place: &Path) -> Result<Self> {
         let loaded = metastate_report::load(place)?;
         if let Some(name) = loaded.changed.first() {
@@ -164,7 +164,7 @@ impl Side {
         let coordinates = loaded.coordinates()?;
         let ground = load_extras(place, labels.len())?.ground(coordinates.as_deref());
         let flows = if loaded.destinations.is_none() { load_zone_flows(place, partition.clusters())?.map(|f| f.0) } else { None };
-        Ok(Side {
+        Ok(DiffSide {
             zone_names: report::zone_names(place, partition.clusters())?,
             total: loaded.xi.iter().sum(),
             places: coordinates.zip(ground),
@@ -205,7 +205,7 @@ pub fn run(asked: &DiffArgs) -> Result<Diff> {
     if let Some(out) = &asked.out {
         crate::place::keep(out, [asked.first.clone(), asked.second.clone()])?;
     }
-    let (a, b) = (Side::read(&asked.first)?, Side::read(&asked.second)?);
+    let (a, b) = (DiffSide::read(&asked.first)?, DiffSide::read(&asked.second)?);
     let place: HashMap<&str, usize> = b.labels.iter().enumerate().map(|(j, l)| (l.as_str(), j)).collect();
     let (rows_a, rows_b): (Vec<usize>, Vec<usize>) =
         a.labels.iter().enumerate().filter_map(|(i, l)| Some((i, *place.get(l.as_str())?))).unzip();
@@ -258,7 +258,7 @@ pub fn run(asked: &DiffArgs) -> Result<Diff> {
 }
 
 /// Zones of the first with their partners, then those of the second that nobody has for a partner.
-fn zone_pairs(a: &Side, b: &Side, found: &Difference, (za, zb): (&[u32], &[u32])) -> Vec<ZonePair> {
+fn zone_pairs(a: &DiffSide, b: &DiffSide, found: &Difference, (za, zb): (&[u32], &[u32])) -> Vec<ZonePair> {
     let pair = |first: Option<usize>, second: Option<usize>| {
         let here = |i: usize| first == Some(za[i] as usize);
         let there = |i: usize| second == Some(zb[i] as usize);
@@ -282,7 +282,7 @@ fn zone_pairs(a: &Side, b: &Side, found: &Difference, (za, zb): (&[u32], &[u32])
 }
 
 /// All states of both, those of the first in their order and then those of the second alone.
-fn state_rows(a: &Side, b: &Side, found: &Difference, (rows_a, rows_b): (&[usize], &[usize])) -> Vec<StateRow> {
+fn state_rows(a: &DiffSide, b: &DiffSide, found: &Difference, (rows_a, rows_b): (&[usize], &[usize])) -> Vec<StateRow> {
     let mut of_a: Vec<Option<usize>> = vec![None; a.labels.len()];
     rows_a.iter().enumerate().for_each(|(k, &i)| of_a[i] = Some(k));
     let mut in_both = vec![false; b.labels.len()];
@@ -330,7 +330,7 @@ fn moves(rows: &[StateRow]) -> Vec<Move> {
 }
 
 /// Flows between zones that have partners on both ends, and how far the two tables are apart, unmatched zones included.
-fn flows(a: &Side, b: &Side, partner: &[Option<usize>]) -> (Vec<FlowChange>, Option<f64>) {
+fn flows(a: &DiffSide, b: &DiffSide, partner: &[Option<usize>]) -> (Vec<FlowChange>, Option<f64>) {
     let (Some(fa), Some(fb)) = (&a.flows, &b.flows) else { return (Vec::new(), None) };
     let mut changes = Vec::new();
     let (mut apart, mut matched) = (0.0, 0.0);
@@ -353,7 +353,7 @@ fn flows(a: &Side, b: &Side, partner: &[Option<usize>]) -> (Vec<FlowChange>, Opt
 }
 
 /// What makes the two unlike before any zone is looked at.
-fn hints(a: &Side, b: &Side) -> Vec<String> {
+fn hints(a: &DiffSide, b: &DiffSide) -> Vec<String> {
     let (x, y) = (&a.loaded.summary, &b.loaded.summary);
     let mut hints = Vec::new();
     let (one, other) = (a.loaded.model().rank(), b.loaded.model().rank());
@@ -372,7 +372,7 @@ fn hints(a: &Side, b: &Side) -> Vec<String> {
 }
 
 /// Both on the map, zones of the second in the colours of their partners.
-fn maps(a: &Side, b: &Side, partner: &[Option<usize>]) -> Vec<(String, String)> {
+fn maps(a: &DiffSide, b: &DiffSide, partner: &[Option<usize>]) -> Vec<(String, String)> {
     let mut of_b: Vec<Option<usize>> = vec![None; b.partition.clusters()];
     partner.iter().enumerate().filter_map(|(z, p)| Some((z, (*p)?))).for_each(|(z, p)| of_b[p] = Some(z));
     // Zones without a partner have colours that nobody else has.

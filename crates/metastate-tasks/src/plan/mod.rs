@@ -19,8 +19,8 @@ use crate::verify::{find_inputs, recorded_options};
 use crate::watch::WatchReading;
 use crate::{inputs, report};
 
-pub use model::Controlled;
-pub use rewards::Given;
+pub use model::ControlledResult;
+pub use rewards::GivenRewards;
 
 /// A pair that was tried this often or less hardly speaks for itself.
 const BARELY: f64 = 2.0;
@@ -30,7 +30,7 @@ const NAMED: usize = 5;
 const BEYOND: f64 = 1.96;
 
 /// Where the records for bound and check come from.
-pub enum Source {
+pub enum LogSource {
     /// The inputs that the result names.
     Inputs,
     /// Records that a program holds.
@@ -55,7 +55,7 @@ pub fn run(command: &PlanArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
     // The inputs may be found from another folder.
     let folder = std::path::absolute(&command.result).map_err(|e| CliError::write(&command.result, e))?;
     let _claim = Claim::file(&folder.join(metastate_report::PLAN_FILE))?;
-    let source = if command.no_check { Source::None("it was left out (--no-check)".to_owned()) } else { Source::Inputs };
+    let source = if command.no_check { LogSource::None("it was left out (--no-check)".to_owned()) } else { LogSource::Inputs };
     let planned = plan(&folder, command, source, seed, reporter, stopper)?;
     // Under the lock: a signal now waits until the plan stands.
     let _state = stopper.lock();
@@ -66,11 +66,18 @@ pub fn run(command: &PlanArgs, seed: u64, reporter: &mut Reporter, stopper: &Sto
 }
 
 /// The plan itself, in memory.
-pub fn plan(folder: &Path, command: &PlanArgs, source: Source, seed: u64, reporter: &mut Reporter, stopper: &Stopper) -> Result<Planned> {
-    let given = command.reward.as_deref().map(Given::read).transpose()?;
+pub fn plan(
+    folder: &Path,
+    command: &PlanArgs,
+    source: LogSource,
+    seed: u64,
+    reporter: &mut Reporter,
+    stopper: &Stopper,
+) -> Result<Planned> {
+    let given = command.reward.as_deref().map(GivenRewards::read).transpose()?;
     let loaded = metastate_report::load(folder)?;
     let (input, _) = recorded_options(folder, &loaded)?;
-    let model = Controlled::read(folder, &loaded)?;
+    let model = ControlledResult::read(folder, &loaded)?;
     let rewards = match &given {
         Some(given) => given.at_pairs((&model.states, &model.actions), &model.tried, &loaded.model().u, &loaded.model().v)?,
         None => model.rewards.clone().ok_or_else(|| {
@@ -127,19 +134,19 @@ pub fn plan(folder: &Path, command: &PlanArgs, source: Source, seed: u64, report
 
 /// The records, or why there are none.
 fn records(
-    source: Source,
+    source: LogSource,
     loaded: &SavedResult,
     input: &InputArgs,
     reporter: &mut Reporter,
     stopper: &Stopper,
 ) -> Result<(Option<Log>, Option<String>)> {
     match source {
-        Source::Held(log) => Ok((Some(log), None)),
-        Source::None(why) => Ok((None, Some(why))),
-        Source::Inputs if input.inputs == [MEMORY] => {
+        LogSource::Held(log) => Ok((Some(log), None)),
+        LogSource::None(why) => Ok((None, Some(why))),
+        LogSource::Inputs if input.inputs == [MEMORY] => {
             Ok((None, Some("the log was in the memory of a Python program; there, result.plan(..., data=log) checks it".to_owned())))
         }
-        Source::Inputs => {
+        LogSource::Inputs => {
             if let Err(e) = find_inputs(&loaded.summary, "the plan could not be checked on held-out records") {
                 return Err(e.remedy("put the inputs back where they were, or plan with --no-check"));
             }
@@ -169,7 +176,7 @@ fn checked(found: &Checked) -> CheckRecord {
 }
 
 /// All of `plan.json` but rewards, bound, check, hints and hashes.
-fn told(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &Plan, command: &PlanArgs, seed: u64) -> PlanRecord {
+fn told(model: &ControlledResult, loaded: &SavedResult, all: &Extended, plan: &Plan, command: &PlanArgs, seed: u64) -> PlanRecord {
     let records = |p: usize| model.records(all, p);
     let left: Vec<usize> = (0..plan.choice.len()).filter(|s| plan.choice[*s].is_some()).collect();
     let chosen = || plan.choice.iter().flatten().copied();
@@ -202,7 +209,7 @@ fn told(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &Plan, c
 }
 
 /// What the plan does after a step into each meta-state: the shares of its arrivals by the action that they take.
-fn metastates(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &Plan) -> Vec<MetastateRecord> {
+fn metastates(model: &ControlledResult, loaded: &SavedResult, all: &Extended, plan: &Plan) -> Vec<MetastateRecord> {
     let v = &loaded.model().v;
     let of = |k: usize| {
         let mut shares = vec![0.0; model.actions.len()];
@@ -223,7 +230,7 @@ fn metastates(model: &Controlled, loaded: &SavedResult, all: &Extended, plan: &P
     (0..v.cols()).map(of).collect()
 }
 
-fn tables(model: &Controlled, all: &Extended, plan: &Plan) -> (Vec<PolicyRow>, Vec<QRow>) {
+fn tables(model: &ControlledResult, all: &Extended, plan: &Plan) -> (Vec<PolicyRow>, Vec<QRow>) {
     let state = |s: usize| model.states.label(s).to_string();
     let action = |p: usize| model.actions.label(all.pairs.action[p] as usize).to_string();
     let policy = |s: usize| PolicyRow {
@@ -251,18 +258,18 @@ fn hints(r: &PlanRecord) -> Vec<String> {
     let mut hints = Vec::new();
     if r.incomplete > 0 && !r.untried {
         hints.push(format!(
-            "at {} states some action was never tried: nothing is known of it, and the policy leaves it out (column `untried`; --untried takes it at a guess)",
+            "in {} states some actions were never tried: nothing is known about them there, and the policy does not take them (column `untried`; with --untried their effect is guessed)",
             r.incomplete
         ));
     }
     if r.guessed > 0 {
         hints.push(format!(
-            "{} states take an action that was never tried there: its value is a guess from states that are reached alike (`records` is 0)",
+            "{} states take an action that was never tried there: its value is guessed from states that are reached through the same meta-states (`records` is 0)",
             r.guessed
         ));
     }
     if r.ends > 0 {
-        hints.push(format!("{} states were reached and never left: they are taken for ends, and their value is 0", r.ends));
+        hints.push(format!("{} states were reached and never left: they count as end states, and their value is 0", r.ends));
     }
     if r.barely > 0 {
         hints.push(format!("{} states take an action that was tried there at most twice: its value rests on the meta-states", r.barely));
@@ -270,11 +277,14 @@ fn hints(r: &PlanRecord) -> Vec<String> {
     if let Some(c) = &r.check
         && c.claimed > c.value + BEYOND * c.error
     {
-        hints.push(format!("held-out records give less than the plan claims: {:.4} against {:.4}; believe the former", c.value, c.claimed));
+        hints.push(format!(
+            "on held-out records the policy earns {:.4}, less than the {:.4} that the model predicts; trust the value on held-out records",
+            c.value, c.claimed
+        ));
     }
     if r.bound.is_some_and(|b| !b.says_something) {
         hints.push(
-            "the bound on the loss says nothing here: it is larger than what any policy could lose; the held-out value does say something"
+            "the bound on the loss is of no use here, because it is larger than what any policy could lose; use the value on held-out records"
                 .to_owned(),
         );
     }
@@ -292,18 +302,24 @@ pub fn describe(r: &PlanRecord, folder: &Path) -> String {
     match (&r.check, &r.not_checked) {
         (Some(c), _) => {
             text += &format!(
-                "held out ({} {}, {} folds): {:.4}, between {:.4} and {:.4} 19 times of 20; such policies claim {:.4}",
+                "held out ({} {}, {} folds): {:.4}, between {:.4} and {:.4} 19 times of 20; the model predicts {:.4} for such policies",
                 c.units, c.unit, c.folds, c.value, c.low, c.high, c.claimed
             );
-            text += &c.log.map_or_else(String::new, |log| format!(", the log itself earned {log:.4}"));
-            text += &format!("; as good as {:.0} records of even weight, {:.0} % of the visits covered\n", c.effective, 100.0 * c.covered);
+            text += &c.log.map_or_else(String::new, |log| format!(", the policy in the log earned {log:.4}"));
+            text += &format!(
+                "; this is as precise as {:.0} records of equal weight, and the records cover {:.0} % of the visits\n",
+                c.effective,
+                100.0 * c.covered
+            );
         }
         (None, Some(why)) => text += &format!("not checked on held-out records: {why}\n"),
         (None, None) => {}
     }
     if let Some(b) = &r.bound {
-        text +=
-            &format!("bound on the loss, in the process as it was counted: {:.4} (no policy can lose more than {:.4})\n", b.loss, b.any);
+        text += &format!(
+            "bound on the loss, if next states occur as often as they were counted: {:.4} (no policy can lose more than {:.4})\n",
+            b.loss, b.any
+        );
     }
     r.hints.iter().for_each(|hint| text += &format!("hint: {hint}\n"));
     text + &format!("written policy.csv, q.parquet and plan.json to {}", folder.display())

@@ -6,11 +6,11 @@ use metastate::plan::{Extended, Log, Paid, Pairs, Records, Tried};
 use metastate::{Csr, Label, StateIndex};
 use metastate_report::{PAIRS_FILE, RefitRecord, SavedResult, inside, parse_csv};
 
-use super::rewards::Given;
+use super::rewards::GivenRewards;
 use crate::error::{CliError, Result};
 
 /// Pairs, next states and rewards. States are numbered as `pairs.csv` has them, those that are only reached behind them.
-pub struct Controlled {
+pub struct ControlledResult {
     /// Labels of the states.
     pub states: StateIndex,
     /// Labels of the actions.
@@ -26,7 +26,7 @@ pub struct Controlled {
 /// The prior where the refit has none: the usual one of a first look.
 const USUAL_PRIOR: f64 = 1.0;
 
-impl Controlled {
+impl ControlledResult {
     /// Reads `pairs.csv`, and checks it against the factors.
     pub fn read(folder: &Path, loaded: &SavedResult) -> Result<Self> {
         let (Some(control), Some(ends)) = (&loaded.summary.control, &loaded.destinations) else {
@@ -80,7 +80,7 @@ impl Controlled {
             Some(RefitRecord::Likelihood(refit)) => refit.prior,
             _ => USUAL_PRIOR,
         };
-        Ok(Controlled { states, actions, tried: Tried { pairs, reached, counts, records: all(records)?, paid }, rewards, prior })
+        Ok(ControlledResult { states, actions, tried: Tried { pairs, reached, counts, records: all(records)?, paid }, rewards, prior })
     }
 
     /// Records of a pair of the plan; none for one that was guessed.
@@ -89,7 +89,7 @@ impl Controlled {
     }
 
     /// The log in the numbers of this model, paid as the plan is; refused where it is not the one of the fit.
-    pub fn numbered(&self, log: Log, given: Option<&Given>) -> Result<(Log, Tried)> {
+    pub fn numbered(&self, log: Log, given: Option<&GivenRewards>) -> Result<(Log, Tried)> {
         let other = || {
             CliError::bad(
                 "E-CLI-ARGUMENT",

@@ -24,13 +24,13 @@ enum By {
 type Names<'a> = (&'a StateIndex, &'a StateIndex);
 
 /// A table of rewards.
-pub struct Given {
+pub struct GivenRewards {
     by: By,
     /// Which bytes it came from.
     pub file: FileRecord,
 }
 
-impl Given {
+impl GivenRewards {
     /// A table with the column `reward`, and `state` and `action`, or `state`, or `to`.
     pub fn read(path: &Path) -> Result<Self> {
         let table = SideTable::read(path, &["reward"], &["state", "action", "to"])?;
@@ -40,7 +40,7 @@ impl Given {
         let refuse = |sentence: &str| {
             CliError::bad("E-CLI-ARGUMENT", sentence.to_owned())
                 .at(path.display().to_string())
-                .remedy("give the columns state, action and reward (paid for doing it there), state and reward (for doing anything there), or to and reward (paid on arrival)")
+                .remedy("give the columns state, action and reward (for taking this action in this state), or state and reward (for any action in this state), or to and reward (for arriving in this state)")
         };
         let label = |row: usize, column: usize| table.value(row, column).map(Label::from);
         let (state, action, to) = (table.column("state"), table.column("action"), table.column("to"));
@@ -71,7 +71,7 @@ impl Given {
             (None, None, Some(to)) => By::Next(list(to)?),
             _ => return Err(refuse("it is not clear what this table of rewards pays for")),
         };
-        Ok(Given { by, file })
+        Ok(GivenRewards { by, file })
     }
 
     /// What the rewards are paid for, in words.

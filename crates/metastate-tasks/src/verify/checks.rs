@@ -122,7 +122,7 @@ impl Checks {
 
 /// What a field of a table should be.
 #[derive(Debug, Clone)]
-pub enum Cell {
+pub enum ExpectedCell {
     /// This text to the letter.
     Is(String),
     /// This number but for rounding.
@@ -131,25 +131,25 @@ pub enum Cell {
     Free,
 }
 
-impl Cell {
+impl ExpectedCell {
     /// A number written with all its digits.
-    pub fn number(x: f64) -> Cell {
-        Cell::Is(metastate_report::number(x))
+    pub fn number(x: f64) -> ExpectedCell {
+        ExpectedCell::Is(metastate_report::number(x))
     }
 
     fn fits(&self, field: &str) -> bool {
         match self {
-            Cell::Is(text) => text == field,
-            Cell::Near(x) => field.parse::<f64>().is_ok_and(|found| near(found, *x)),
-            Cell::Free => true,
+            ExpectedCell::Is(text) => text == field,
+            ExpectedCell::Near(x) => field.parse::<f64>().is_ok_and(|found| near(found, *x)),
+            ExpectedCell::Free => true,
         }
     }
 
     fn told(&self) -> String {
         match self {
-            Cell::Is(text) => text.clone(),
-            Cell::Near(x) => metastate_report::number(*x),
-            Cell::Free => String::new(),
+            ExpectedCell::Is(text) => text.clone(),
+            ExpectedCell::Near(x) => metastate_report::number(*x),
+            ExpectedCell::Free => String::new(),
         }
     }
 }
@@ -205,7 +205,7 @@ impl Named {
     }
 
     /// The first field that is not what it should be.
-    pub fn difference(&self, header: &[String], rows: &[Vec<Cell>]) -> Option<String> {
+    pub fn difference(&self, header: &[String], rows: &[Vec<ExpectedCell>]) -> Option<String> {
         if let Some(wrong) = self.wrong_shape(header, Some(rows.len())) {
             return Some(wrong);
         }
@@ -214,7 +214,7 @@ impl Named {
                 (Some(cell), Some(field)) => !cell.fits(field),
                 _ => true,
             }) {
-                let told = expected.get(k).map_or_else(String::new, Cell::told);
+                let told = expected.get(k).map_or_else(String::new, ExpectedCell::told);
                 return Some(format!("row {}, {}: should be {told}", i + 1, header.get(k).map_or("", String::as_str)));
             }
         }

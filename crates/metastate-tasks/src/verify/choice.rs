@@ -6,9 +6,9 @@ use metastate::workspace::score::Smoothing;
 use metastate_report::{ChoiceRecord, ScoreRecord, StatusWord, number};
 
 use super::checks::{Checks, Named, header};
-use super::command::Typed;
+use super::command::TypedCommand;
 use super::deep;
-use super::status::Proven;
+use super::status::ProvenAgain;
 use super::subject::Subject;
 use crate::error::Result as CliResult;
 
@@ -73,7 +73,7 @@ fn wrong_verdict(record: &ChoiceRecord) -> Option<String> {
 }
 
 /// All about the choice.
-pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&Typed>, proven: &Proven, deep: bool) -> CliResult<()> {
+pub fn check(checks: &mut Checks, subject: &Subject, typed: Option<&TypedCommand>, proven: &ProvenAgain, deep: bool) -> CliResult<()> {
     let record = &subject.result.summary.choice;
     // Of a transition matrix nothing is held out: its rank was given.
     let of_matrix = subject.data.parts().is_none() && subject.fit.rank.is_some();
@@ -287,7 +287,14 @@ fn wrong_sentence(summary: &metastate_report::Summary, record: &ChoiceRecord, ra
 
 /// lambda as the options say, the parts of the objective adding up, the point chosen, and no objective or gap that the solution published here
 /// contradicts.
-fn wrong_path(subject: &Subject, record: &ChoiceRecord, ranks: &Named, path: &Named, whole: bool, proven: &Proven) -> Result<(), String> {
+fn wrong_path(
+    subject: &Subject,
+    record: &ChoiceRecord,
+    ranks: &Named,
+    path: &Named,
+    whole: bool,
+    proven: &ProvenAgain,
+) -> Result<(), String> {
     if let Some(wrong) = path.wrong_shape(&header(&PATH, 0, &[]), None) {
         return Err(wrong);
     }

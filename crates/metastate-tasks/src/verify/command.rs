@@ -8,7 +8,7 @@ use crate::args::{Common, FitArgs, FitCommand, InputArgs, OptionError, read_word
 use crate::settings;
 
 /// What the recorded command asks for.
-pub struct Typed {
+pub struct TypedCommand {
     /// All its options.
     pub command: FitCommand,
     /// Whether it is `path`.
@@ -17,7 +17,7 @@ pub struct Typed {
 }
 
 /// Reads the recorded command by the catalogue of options. `None` for a call from Python.
-pub fn read(summary: &Summary) -> Result<Option<Typed>, String> {
+pub fn read(summary: &Summary) -> Result<Option<TypedCommand>, String> {
     let words = shell_words(&summary.command);
     match words.split_first() {
         Some((program, rest)) if program == "metastate" => typed(rest).map(Some),
@@ -25,7 +25,7 @@ pub fn read(summary: &Summary) -> Result<Option<Typed>, String> {
     }
 }
 
-fn typed(words: &[String]) -> Result<Typed, String> {
+fn typed(words: &[String]) -> Result<TypedCommand, String> {
     let told = |e: OptionError| e.to_string();
     let given = read_words(words).map_err(told)?;
     let whole_path = match given.command().name {
@@ -34,7 +34,7 @@ fn typed(words: &[String]) -> Result<Typed, String> {
         _ => return Err("it is neither fit nor path".to_owned()),
     };
     let command = FitCommand { input: given.group().map_err(told)?, fit: given.group().map_err(told)?, run: given.group().map_err(told)? };
-    Ok(Typed { command, whole_path, seed: given.group::<Common>().map_err(told)?.seed })
+    Ok(TypedCommand { command, whole_path, seed: given.group::<Common>().map_err(told)?.seed })
 }
 
 /// Whether two values are the same. Folders of earlier versions have the power of the weights as a text, so a text that is a number is that
@@ -53,7 +53,7 @@ fn difference(typed: &Value, recorded: &Value) -> Option<String> {
 }
 
 /// Settings, seed and words, against the command.
-pub fn check(checks: &mut Checks, summary: &Summary, input: &InputArgs, fit: &FitArgs, typed: &Result<Option<Typed>, String>) {
+pub fn check(checks: &mut Checks, summary: &Summary, input: &InputArgs, fit: &FitArgs, typed: &Result<Option<TypedCommand>, String>) {
     let options = |input: &InputArgs, fit: &FitArgs| serde_json::json!({ "input": input, "fit": fit.resolved() });
     let recorded = options(input, fit);
     // As they were written: an option that this version does not know, or that is missing, shows here.

@@ -4,9 +4,9 @@ use metastate::Mat;
 use metastate::plan::Tried;
 use metastate_report::RefitRecord;
 
-use super::checks::{Cell, Checks, Named};
+use super::checks::{Checks, ExpectedCell, Named};
 use super::subject::Subject;
-use crate::control::Control;
+use crate::control::ControlledData;
 
 /// Estimates that were computed in another order differ by this, relative to the largest of them.
 pub const ESTIMATE: f64 = 1e-7;
@@ -131,7 +131,7 @@ pub fn alike(found: &[f64], expected: &[f64]) -> Option<usize> {
         .find(|&k| !matches!((found.get(k), expected.get(k)), (Some(a), Some(b)) if (a - b).abs() <= ESTIMATE * size))
 }
 
-fn wrong_record(subject: &Subject, control: &Control, again: Option<&Again>) -> Option<String> {
+fn wrong_record(subject: &Subject, control: &ControlledData, again: Option<&Again>) -> Option<String> {
     let Some(told) = &subject.result.summary.control else { return Some("the summary has none".to_owned()) };
     let pairs = &control.tried.pairs;
     let mut left = vec![false; control.states.len()];
@@ -167,7 +167,7 @@ fn wrong_record(subject: &Subject, control: &Control, again: Option<&Again>) -> 
     }
 }
 
-fn wrong_pairs(subject: &Subject, control: &Control, again: Option<&Again>) -> Option<String> {
+fn wrong_pairs(subject: &Subject, control: &ControlledData, again: Option<&Again>) -> Option<String> {
     let table = match Named::read(subject.folder, "pairs.csv") {
         Ok(table) => table,
         Err(why) => return Some(why),
@@ -177,16 +177,19 @@ fn wrong_pairs(subject: &Subject, control: &Control, again: Option<&Again>) -> O
         names.extend(["reward", "reward_error", "mean", "spread"].map(str::to_owned));
     }
     let Tried { pairs, records, paid, .. } = &control.tried;
-    let row = |p: usize| -> Vec<Cell> {
+    let row = |p: usize| -> Vec<ExpectedCell> {
         let state = control.states.label(pairs.state[p] as usize).to_string();
-        let mut row =
-            vec![Cell::Is(state), Cell::Is(control.actions.label(pairs.action[p] as usize).to_string()), Cell::number(records[p])];
+        let mut row = vec![
+            ExpectedCell::Is(state),
+            ExpectedCell::Is(control.actions.label(pairs.action[p] as usize).to_string()),
+            ExpectedCell::number(records[p]),
+        ];
         if let Some(paid) = paid {
-            row.extend([Cell::Free, Cell::Free, Cell::number(paid.mean[p]), Cell::number(paid.spread[p])]);
+            row.extend([ExpectedCell::Free, ExpectedCell::Free, ExpectedCell::number(paid.mean[p]), ExpectedCell::number(paid.spread[p])]);
         }
         row
     };
-    let rows: Vec<Vec<Cell>> = (0..pairs.len()).map(row).collect();
+    let rows: Vec<Vec<ExpectedCell>> = (0..pairs.len()).map(row).collect();
     let estimates = || {
         let again = again?;
         let column = |name: &str| (0..pairs.len()).map(|p| table.number(p, name)).collect::<Vec<f64>>();
@@ -203,7 +206,8 @@ fn wrong_rewards(subject: &Subject, again: &Again) -> Option<String> {
         Err(why) => return Some(why),
     };
     let names = ["metastate", "reward", "error"].map(str::to_owned);
-    let rows: Vec<Vec<Cell>> = (0..again.theta.len()).map(|k| vec![Cell::Is((k + 1).to_string()), Cell::Free, Cell::Free]).collect();
+    let rows: Vec<Vec<ExpectedCell>> =
+        (0..again.theta.len()).map(|k| vec![ExpectedCell::Is((k + 1).to_string()), ExpectedCell::Free, ExpectedCell::Free]).collect();
     let column = |name: &str| (0..rows.len()).map(|k| table.number(k, name)).collect::<Vec<f64>>();
     let estimates = || {
         [("reward", &again.theta), ("error", &again.theta_error)].into_iter().find_map(|(name, expected)| {
@@ -214,7 +218,7 @@ fn wrong_rewards(subject: &Subject, again: &Again) -> Option<String> {
 }
 
 /// `K_a` state by state.
-fn wrong_actions(subject: &Subject, control: &Control) -> Option<String> {
+fn wrong_actions(subject: &Subject, control: &ControlledData) -> Option<String> {
     let table = match Named::read(subject.folder, "actions.csv") {
         Ok(table) => table,
         Err(why) => return Some(why),
@@ -235,15 +239,15 @@ fn wrong_actions(subject: &Subject, control: &Control) -> Option<String> {
         }
     }
     let names = ["action", "from_metastate", "to_metastate", "probability", "tried"].map(str::to_owned);
-    let row = |at: usize| -> Vec<Cell> {
+    let row = |at: usize| -> Vec<ExpectedCell> {
         let (a, k, l) = (at / (s * s), at / s % s, at % s);
         let share = tried[a * s + k];
         vec![
-            Cell::Is(control.actions.label(a).to_string()),
-            Cell::Is((k + 1).to_string()),
-            Cell::Is((l + 1).to_string()),
-            Cell::Near(if share > 0.0 { chain[at] / share } else { 0.0 }),
-            Cell::Near(share),
+            ExpectedCell::Is(control.actions.label(a).to_string()),
+            ExpectedCell::Is((k + 1).to_string()),
+            ExpectedCell::Is((l + 1).to_string()),
+            ExpectedCell::Near(if share > 0.0 { chain[at] / share } else { 0.0 }),
+            ExpectedCell::Near(share),
         ]
     };
     table.difference(&names, &(0..chain.len()).map(row).collect::<Vec<_>>())

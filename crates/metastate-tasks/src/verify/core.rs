@@ -9,7 +9,7 @@ use metastate::workspace::errors::{relative_recovery_error, relative_sampling_er
 use metastate_report::{BoundProof, Summary, number};
 
 use super::checks::Checks;
-use super::status::Proven;
+use super::status::ProvenAgain;
 use super::subject::Subject;
 use crate::args::ObjectiveKind;
 use crate::error::{CliError, Result};
@@ -28,7 +28,7 @@ const NOISE_DIGITS: f64 = 1e-6;
 const RECOVERY: (f64, f64) = (1e-7, 1e-13);
 
 /// One line a number; hands back what was proven here.
-pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<Proven> {
+pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<ProvenAgain> {
     let (summary, chain) = (&subject.result.summary, subject.data.chain());
     if subject.fit.objective == ObjectiveKind::Whitened {
         return whitened(checks, subject, truth);
@@ -64,7 +64,13 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
         looked.stands(),
     );
     let found = recompute(
-        &Claimed { p: chain.p(), xi: chain.weights(), lambda: summary.lambda, u: &subject.result.factors.u, v: &subject.result.factors.v },
+        &Claimed {
+            p: chain.p(),
+            weights: chain.weights(),
+            lambda: summary.lambda,
+            u: &subject.result.factors.u,
+            v: &subject.result.factors.v,
+        },
         Some(subject.result.witness.for_checking()),
         truth,
         summary.seed,
@@ -82,13 +88,13 @@ pub fn check(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator
         None => summary.bound_proof.to_string(),
     };
     checks.add("bound_proof", told, wrong.unwrap_or("the word for this matrix"), wrong.is_none());
-    Ok(Proven { gap: Some(found.certified_gap), slack: found.bound_slack() })
+    Ok(ProvenAgain { gap: Some(found.certified_gap), slack: found.bound_slack() })
 }
 
 /// The whitened problem, stated again from the counts, the recorded prior and prices, and the directions in `prices.npz`.
-fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<Proven> {
+fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>) -> Result<ProvenAgain> {
     let (summary, chain) = (&subject.result.summary, subject.data.chain());
-    let nothing = Proven { gap: None, slack: 0.0 };
+    let nothing = ProvenAgain { gap: None, slack: 0.0 };
     let (Some(told), Some((rows, columns)), Some(parts)) = (&summary.whitened, &subject.result.prices, subject.data.parts()) else {
         checks.table("whitened", Some("the terms of the problem, its directions or the counts are missing".to_owned()));
         return Ok(nothing);
@@ -135,7 +141,7 @@ fn whitened(checks: &mut Checks, subject: &Subject, truth: Option<&dyn Operator>
     }
     let wrong = wrong_proof(summary, chain.p());
     checks.add("bound_proof", summary.bound_proof, wrong.unwrap_or("the word for this matrix"), wrong.is_none());
-    Ok(Proven { gap: Some(found.certified_gap), slack: found.bound_slack() })
+    Ok(ProvenAgain { gap: Some(found.certified_gap), slack: found.bound_slack() })
 }
 
 /// The word for a proof must be the one that this matrix allows, with the numbers that go with it.

@@ -56,6 +56,6 @@ pub fn check(checks: &mut Checks, subject: &Subject, remade: &BTreeSet<String>) 
     };
     let unknown: Vec<String> = present(subject).into_iter().filter(|name| !known(name)).collect();
     if !unknown.is_empty() {
-        checks.not_checked("files that no result has", unknown.join(", "), "in no list, made by nobody known");
+        checks.not_checked("files that no result has", unknown.join(", "), "in no list, origin unknown");
     }
 }

@@ -24,7 +24,7 @@ const SAME_TIME: f64 = 1e-6;
 pub fn check(checks: &mut Checks, subject: &Subject) {
     let told = &subject.result.summary.kinetics;
     if !subject.goes_on() {
-        return checks.table("kinetics", told.is_some().then(|| "there are none: nothing goes on from where it arrives".to_owned()));
+        return checks.table("kinetics", told.is_some().then(|| "there are none: no transition can follow another".to_owned()));
     }
     let (Some(told), Ok(Some(saved))) = (told, load_kinetics(subject.folder)) else {
         return checks.table("kinetics", Some("no record, or no kinetics.npz".to_owned()));

@@ -40,7 +40,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) -> BTreeSet<String> {
             BTreeSet::new()
         }
         Err(why) => {
-            names.iter().for_each(|name| checks.not_checked(name, "as in the folder", &format!("{why}; metastate report makes it anew")));
+            names.iter().for_each(|name| checks.not_checked(name, "as in the folder", &format!("{why}; metastate report writes it again")));
             BTreeSet::new()
         }
     }

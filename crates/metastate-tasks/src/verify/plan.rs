@@ -5,12 +5,12 @@ use std::path::Path;
 use metastate::plan::Tried;
 use metastate_report::{PLAN_FILE, POLICY_FILE, PlanRecord, Q_FILE, hash, inside, load_plan};
 
-use super::checks::{Cell, Checks, Named};
+use super::checks::{Checks, ExpectedCell, Named};
 use super::control::alike;
 use super::subject::Subject;
 use super::twin::{self, Column};
-use crate::control::Control;
-use crate::plan::Given;
+use crate::control::ControlledData;
+use crate::plan::GivenRewards;
 
 /// How far a value may be from Bellman's equation, relative to the largest value.
 const BELLMAN: f64 = 1e-8;
@@ -85,7 +85,7 @@ struct Q {
 }
 
 impl Q {
-    fn read(subject: &Subject, control: &Control, record: &PlanRecord) -> Result<Q, String> {
+    fn read(subject: &Subject, control: &ControlledData, record: &PlanRecord) -> Result<Q, String> {
         let pairs = &control.tried.pairs;
         let left = (0..control.states.len()).filter(|s| !pairs.of(*s).is_empty()).count();
         let most = left * control.actions.len();
@@ -147,7 +147,7 @@ impl Q {
 }
 
 /// Rewards of the log as estimated, or those of the file where it is still what it was.
-fn wrong_rewards(subject: &Subject, control: &Control, record: &PlanRecord, q: &Q) -> Option<String> {
+fn wrong_rewards(subject: &Subject, control: &ControlledData, record: &PlanRecord, q: &Q) -> Option<String> {
     let expected: Vec<f64> = match &record.rewards_file {
         None if record.rewards_from == "log" => {
             let table = match Named::read(subject.folder, "pairs.csv") {
@@ -162,7 +162,7 @@ fn wrong_rewards(subject: &Subject, control: &Control, record: &PlanRecord, q: &
             if hash::of_file(path).map_or(true, |found| found != (file.bytes, file.sha256.clone())) {
                 return Some(format!("the file of rewards {} is gone or was changed", file.name.escape_debug()));
             }
-            let given = Given::read(path).ok().filter(|g| g.kind() == record.rewards_from);
+            let given = GivenRewards::read(path).ok().filter(|g| g.kind() == record.rewards_from);
             match given.map(|g| g.at_pairs((&control.states, &control.actions), &control.tried, subject.u(), &subject.model().v)) {
                 Some(Ok(rewards)) => rewards,
                 _ => return Some("the file of rewards does not give them".to_owned()),
@@ -176,7 +176,7 @@ fn wrong_rewards(subject: &Subject, control: &Control, record: &PlanRecord, q: &
 }
 
 /// `q = r + gamma X max q`, X state by state.
-fn wrong_values(subject: &Subject, control: &Control, record: &PlanRecord, q: &Q) -> Option<String> {
+fn wrong_values(subject: &Subject, control: &ControlledData, record: &PlanRecord, q: &Q) -> Option<String> {
     if !(0.0..1.0).contains(&record.discount) {
         return Some(format!("a discount of {}", record.discount));
     }
@@ -194,7 +194,7 @@ fn wrong_values(subject: &Subject, control: &Control, record: &PlanRecord, q: &Q
 }
 
 /// For every state its best row, to the letter; what ends is worth nothing.
-fn wrong_policy(subject: &Subject, control: &Control, q: &Q) -> Option<String> {
+fn wrong_policy(subject: &Subject, control: &ControlledData, q: &Q) -> Option<String> {
     let table = match Named::read(subject.folder, POLICY_FILE) {
         Ok(table) => table,
         Err(why) => return Some(why),
@@ -235,7 +235,7 @@ fn wrong_policy(subject: &Subject, control: &Control, q: &Q) -> Option<String> {
                 if text("value") != metastate_report::number(q.value[k]) {
                     return wrong("value", metastate_report::number(q.value[k]));
                 }
-                if !matches!(Cell::number(q.records[k]), Cell::Is(t) if t == text("records")) {
+                if !matches!(ExpectedCell::number(q.records[k]), ExpectedCell::Is(t) if t == text("records")) {
                     return wrong("records", metastate_report::number(q.records[k]));
                 }
             }
@@ -246,7 +246,7 @@ fn wrong_policy(subject: &Subject, control: &Control, q: &Q) -> Option<String> {
 }
 
 /// Numbers of states, and the mean.
-fn wrong_record(subject: &Subject, control: &Control, record: &PlanRecord, q: &Q) -> Option<String> {
+fn wrong_record(subject: &Subject, control: &ControlledData, record: &PlanRecord, q: &Q) -> Option<String> {
     let pairs = &control.tried.pairs;
     let left: Vec<usize> = (0..control.states.len()).filter(|s| q.best[*s].is_some()).collect();
     let incomplete = left.iter().filter(|s| pairs.of(**s).len() < control.actions.len()).count();
@@ -280,7 +280,7 @@ fn products(subject: &Subject) -> f64 {
 }
 
 /// The bound with X written out, row by row.
-fn wrong_bound(subject: &Subject, control: &Control, record: &PlanRecord, q: &Q) -> Option<String> {
+fn wrong_bound(subject: &Subject, control: &ControlledData, record: &PlanRecord, q: &Q) -> Option<String> {
     let bound = record.bound.as_ref()?;
     let (u, v, tried) = (subject.u(), &subject.model().v, &control.tried);
     let values = q.at_reached(tried);

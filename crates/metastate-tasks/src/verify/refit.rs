@@ -1,7 +1,9 @@
 //! The refit: that it is there, what it is worth by plain loops over the data, and that it is a refit and not just any pair of factors.
 
 use metastate::solve::Factors;
-use metastate::workspace::plain::{Prior, climb, climb_with, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares};
+use metastate::workspace::plain::{
+    Prior, climb, climb_with, descend, fidelity, log_likelihood, marginal, most_penalised, penalised, shares,
+};
 use metastate::{Chain, Csr, Mat, Operator};
 use metastate_report::{LeastSquaresRecord, LikelihoodRecord, RefitRecord, StartWord, number};
 

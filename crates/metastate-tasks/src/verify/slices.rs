@@ -3,7 +3,7 @@
 use metastate::workspace::plain;
 use metastate_report::SlicesRecord;
 
-use super::checks::{Cell, Checks, Named, header, near};
+use super::checks::{Checks, ExpectedCell, Named, header, near};
 use super::subject::Subject;
 use super::twin::{self, Column};
 use crate::args::InputArgs;
@@ -50,10 +50,10 @@ fn wrong_flows(subject: &Subject) -> Option<String> {
         for at in 0..s * s {
             let (j, k) = (at / s, at % s);
             rows.push(vec![
-                Cell::Is(label.to_string()),
-                Cell::Is((j + 1).to_string()),
-                Cell::Is((k + 1).to_string()),
-                Cell::Near(flow[(j, k)]),
+                ExpectedCell::Is(label.to_string()),
+                ExpectedCell::Is((j + 1).to_string()),
+                ExpectedCell::Is((k + 1).to_string()),
+                ExpectedCell::Near(flow[(j, k)]),
             ]);
         }
     }
@@ -127,10 +127,10 @@ fn wrong_change(record: &SlicesRecord, subject: &Subject) -> Result<(), String> 
     demand(whole.transitions == transitions && close(whole.log_ratio, log_ratio), "all zones: another sum")?;
     demand(close(whole.gain, log_ratio / transitions) && p_value(whole.p_value), "all zones: another gain or p-value")?;
     let row = |(z, c): (usize, &metastate_report::ZoneChangeRecord)| {
-        let numbers = [c.transitions, c.log_ratio, c.gain, c.p_value].map(Cell::number);
-        std::iter::once(Cell::Is((z + 1).to_string())).chain(numbers).collect()
+        let numbers = [c.transitions, c.log_ratio, c.gain, c.p_value].map(ExpectedCell::number);
+        std::iter::once(ExpectedCell::Is((z + 1).to_string())).chain(numbers).collect()
     };
-    let rows: Vec<Vec<Cell>> = told.zones.iter().enumerate().map(row).collect();
+    let rows: Vec<Vec<ExpectedCell>> = told.zones.iter().enumerate().map(row).collect();
     let table = Named::read(subject.folder, "changes.csv")?;
     table.difference(&["zone", "transitions", "log_ratio", "gain", "p_value"].map(str::to_owned), &rows).map_or(Ok(()), Err)
 }

@@ -4,14 +4,14 @@ use metastate::solve::Settings;
 use metastate_report::{StatusWord, Summary};
 
 use super::checks::Checks;
-use super::command::Typed;
+use super::command::TypedCommand;
 use crate::args::{FitArgs, StopKind};
 
 /// A proof made here may be weaker than the one behind the claim, but by no more than this share of the gap asked for.
 const MOST_SLACK: f64 = 0.05;
 
 /// What this program proved itself.
-pub struct Proven {
+pub struct ProvenAgain {
     /// `(F - bound) / F`; none where nothing could be proven.
     pub gap: Option<f64>,
     /// By how much that may be above the gap of the result, in the same unit, for reasons that are understood.
@@ -19,12 +19,12 @@ pub struct Proven {
 }
 
 /// Whether the word may stand.
-pub fn check(checks: &mut Checks, summary: &Summary, fit: &FitArgs, typed: Option<&Typed>, proven: &Proven) {
+pub fn check(checks: &mut Checks, summary: &Summary, fit: &FitArgs, typed: Option<&TypedCommand>, proven: &ProvenAgain) {
     let found = wrong(summary, fit, typed, proven);
     checks.add("status", summary.status, found.clone().unwrap_or_else(|| "allowed".to_owned()), found.is_none());
 }
 
-fn wrong(summary: &Summary, fit: &FitArgs, typed: Option<&Typed>, proven: &Proven) -> Option<String> {
+fn wrong(summary: &Summary, fit: &FitArgs, typed: Option<&TypedCommand>, proven: &ProvenAgain) -> Option<String> {
     let unless = |it_is: bool, why: &str| (!it_is).then(|| why.to_owned());
     match summary.status {
         StatusWord::Certified => {

@@ -4,7 +4,7 @@ use metastate::Mat;
 use metastate::solve::Factors;
 use metastate::workspace::plain::{latent_matrix, limit_law};
 
-use super::checks::{Cell, Checks, Named, ROUNDING, header};
+use super::checks::{Checks, ExpectedCell, Named, ROUNDING, header};
 use super::subject::Subject;
 use super::twin::{self, Column};
 
@@ -43,16 +43,16 @@ fn names(subject: &Subject) -> Vec<String> {
 /// check of their own.
 fn states(subject: &Subject) -> Option<String> {
     let (u, xi) = (subject.u(), subject.data.chain().xi());
-    let row = |i: usize| -> Vec<Cell> {
-        let metastate = Cell::Is((home(u.row(i)) + 1).to_string());
-        let mut row = vec![Cell::Is(subject.labels[i].clone())];
-        row.extend(subject.data.names.iter().map(|names| Cell::Is(names[i].clone())));
-        row.extend([Cell::number(xi[i]), metastate, Cell::Free]);
-        row.extend(u.row(i).iter().map(|x| Cell::number(*x)));
-        row.extend(subject.data.coordinates.iter().flat_map(|c| [Cell::number(c[i].0), Cell::number(c[i].1)]));
+    let row = |i: usize| -> Vec<ExpectedCell> {
+        let metastate = ExpectedCell::Is((home(u.row(i)) + 1).to_string());
+        let mut row = vec![ExpectedCell::Is(subject.labels[i].clone())];
+        row.extend(subject.data.names.iter().map(|names| ExpectedCell::Is(names[i].clone())));
+        row.extend([ExpectedCell::number(xi[i]), metastate, ExpectedCell::Free]);
+        row.extend(u.row(i).iter().map(|x| ExpectedCell::number(*x)));
+        row.extend(subject.data.coordinates.iter().flat_map(|c| [ExpectedCell::number(c[i].0), ExpectedCell::number(c[i].1)]));
         row
     };
-    let rows: Vec<Vec<Cell>> = (0..u.rows()).map(row).collect();
+    let rows: Vec<Vec<ExpectedCell>> = (0..u.rows()).map(row).collect();
     Named::new(subject.result.states.clone()).difference(&names(subject), &rows)
 }
 
@@ -111,16 +111,16 @@ fn metastates(subject: &Subject) -> Option<String> {
         size[home(u.row(i))] += 1;
         mass.iter_mut().zip(u.row(i)).for_each(|(m, u)| *m += xi[i] * u);
     }
-    let row = |k: usize| -> Vec<Cell> {
-        let mut row = vec![Cell::Is((k + 1).to_string()), Cell::Is(size[k].to_string()), Cell::Near(mass[k])];
+    let row = |k: usize| -> Vec<ExpectedCell> {
+        let mut row = vec![ExpectedCell::Is((k + 1).to_string()), ExpectedCell::Is(size[k].to_string()), ExpectedCell::Near(mass[k])];
         let anchors = first_by(named, d, |i| u[(i, k)], xi);
-        row.extend(anchors.into_iter().flat_map(|i| [Cell::Is(subject.labels[i].clone()), Cell::number(u[(i, k)])]));
+        row.extend(anchors.into_iter().flat_map(|i| [ExpectedCell::Is(subject.labels[i].clone()), ExpectedCell::number(u[(i, k)])]));
         let to = first_by(named_ends, n, |j| v[(j, k)], &weights);
-        row.extend(to.into_iter().flat_map(|j| [Cell::Is(subject.destinations[j].clone()), Cell::number(v[(j, k)])]));
-        row.extend(subject.goes_on().then_some(Cell::Free));
+        row.extend(to.into_iter().flat_map(|j| [ExpectedCell::Is(subject.destinations[j].clone()), ExpectedCell::number(v[(j, k)])]));
+        row.extend(subject.goes_on().then_some(ExpectedCell::Free));
         row
     };
-    let rows: Vec<Vec<Cell>> = (0..s).map(row).collect();
+    let rows: Vec<Vec<ExpectedCell>> = (0..s).map(row).collect();
     let table = Named::new(subject.result.metastates.clone());
     table.difference(&names, &rows).or_else(|| subject.goes_on().then(|| stationary(&table, u, v, xi)).flatten())
 }
@@ -144,13 +144,13 @@ fn destinations(subject: &Subject) -> Option<String> {
     let total: f64 = arrivals.iter().sum();
     let Some(told) = &subject.result.destinations else { return Some("there is none".to_owned()) };
     let table = Named::new(told.table.clone());
-    let row = |j: usize| -> Vec<Cell> {
-        let mut row = vec![Cell::Is(subject.destinations[j].clone()), Cell::Near(arrivals[j] / total), Cell::Free];
-        row.extend(v.row(j).iter().map(|x| Cell::number(*x)));
-        row.extend(places.iter().flat_map(|c| [Cell::number(c[j].0), Cell::number(c[j].1)]));
+    let row = |j: usize| -> Vec<ExpectedCell> {
+        let mut row = vec![ExpectedCell::Is(subject.destinations[j].clone()), ExpectedCell::Near(arrivals[j] / total), ExpectedCell::Free];
+        row.extend(v.row(j).iter().map(|x| ExpectedCell::number(*x)));
+        row.extend(places.iter().flat_map(|c| [ExpectedCell::number(c[j].0), ExpectedCell::number(c[j].1)]));
         row
     };
-    let rows: Vec<Vec<Cell>> = (0..v.rows()).map(row).collect();
+    let rows: Vec<Vec<ExpectedCell>> = (0..v.rows()).map(row).collect();
     let sends_most = |j: usize| {
         let sent: Vec<f64> = v.row(j).iter().zip(&mass).map(|(v, m)| v * m).collect();
         let most = sent.iter().copied().fold(0.0, f64::max);
@@ -202,7 +202,8 @@ fn closed_classes(k: &Mat) -> usize {
 /// K = V^T U.
 fn latent(subject: &Subject) -> Option<String> {
     let k = latent_matrix(subject.u(), &subject.going_on().v);
-    let row = |i: usize| std::iter::once(Cell::Is((i + 1).to_string())).chain(k.row(i).iter().map(|x| Cell::Near(*x))).collect();
-    let rows: Vec<Vec<Cell>> = (0..k.rows()).map(row).collect();
+    let row =
+        |i: usize| std::iter::once(ExpectedCell::Is((i + 1).to_string())).chain(k.row(i).iter().map(|x| ExpectedCell::Near(*x))).collect();
+    let rows: Vec<Vec<ExpectedCell>> = (0..k.rows()).map(row).collect();
     Named::new(subject.result.latent.clone()).difference(&header(&["metastate"], k.cols(), &["to"]), &rows)
 }

@@ -2,7 +2,7 @@
 
 use metastate_report::{UncertaintyRecord, load_extras};
 
-use super::checks::{Cell, Checks, Named, header};
+use super::checks::{Checks, ExpectedCell, Named, header};
 use super::subject::Subject;
 use super::tables::home;
 
@@ -39,13 +39,18 @@ fn wrong(subject: &Subject, told: &UncertaintyRecord) -> Result<(), String> {
 
     let table = Named::read(subject.folder, "uncertainty.csv")?;
     let names = header(&["label", "metastate", "agreement", "undecided"], s, &["membership", "lower", "upper"]);
-    let row = |i: usize| -> Vec<Cell> {
+    let row = |i: usize| -> Vec<ExpectedCell> {
         let membership = subject.u().row(i);
-        let mut row = vec![Cell::Is(subject.labels[i].clone()), Cell::Is((home(membership) + 1).to_string()), Cell::Free, Cell::Free];
-        row.extend(membership.iter().flat_map(|x| [Cell::number(*x), Cell::Free, Cell::Free]));
+        let mut row = vec![
+            ExpectedCell::Is(subject.labels[i].clone()),
+            ExpectedCell::Is((home(membership) + 1).to_string()),
+            ExpectedCell::Free,
+            ExpectedCell::Free,
+        ];
+        row.extend(membership.iter().flat_map(|x| [ExpectedCell::number(*x), ExpectedCell::Free, ExpectedCell::Free]));
         row
     };
-    let rows: Vec<Vec<Cell>> = (0..subject.labels.len()).map(row).collect();
+    let rows: Vec<Vec<ExpectedCell>> = (0..subject.labels.len()).map(row).collect();
     if let Some(difference) = table.difference(&names, &rows) {
         return Err(difference);
     }

@@ -8,7 +8,7 @@ use metastate::workspace::plain::{best_inertia, distinct_rows, inertia, numbered
 use metastate_report::{Ground, Outline, inside};
 use serde_json::{Value, json};
 
-use super::checks::{Cell, Checks, Named, ROUNDING, header, near};
+use super::checks::{Checks, ExpectedCell, Named, ROUNDING, header, near};
 use super::grounds;
 use super::shapes::{self, Ring, Shape};
 use super::subject::Subject;
@@ -35,7 +35,7 @@ pub fn check(checks: &mut Checks, subject: &Subject) {
     };
     let wrong = wrong_zones(checks, subject, &zones);
     checks.table("zones", wrong);
-    let told = Told::new(subject, zones);
+    let told = ExpectedZones::new(subject, zones);
     checks.table("zones.csv", told.csv(subject));
     if subject.goes_on() {
         checks.table("zone_flows.csv", told.flow_table(subject));
@@ -89,23 +89,23 @@ fn number_word(x: f64) -> String {
 }
 
 /// What the files should tell.
-struct Told {
+struct ExpectedZones {
     zones: Vec<usize>,
     sizes: Vec<usize>,
     masses: Vec<f64>,
     /// What moves between the zones, where the chain goes on from where it arrives.
-    trade: Option<Trade>,
+    trade: Option<ExpectedTrade>,
 }
 
 /// Moves between zones.
-struct Trade {
+struct ExpectedTrade {
     inflow: Vec<f64>,
     outflow: Vec<f64>,
     self_share: Vec<f64>,
     flows: Mat,
 }
 
-impl Trade {
+impl ExpectedTrade {
     fn new(flows: Mat) -> Self {
         let k = flows.rows();
         let others = |z: usize, f: &dyn Fn(usize) -> f64| (0..k).filter(|&b| b != z).map(f).sum::<f64>();
@@ -113,11 +113,11 @@ impl Trade {
         let inflow = (0..k).map(|z| others(z, &|a| flows[(a, z)])).collect();
         let share = |z: usize| if flows[(z, z)] + outflow[z] > 0.0 { flows[(z, z)] / (flows[(z, z)] + outflow[z]) } else { 0.0 };
         let self_share = (0..k).map(share).collect();
-        Trade { inflow, outflow, self_share, flows }
+        ExpectedTrade { inflow, outflow, self_share, flows }
     }
 }
 
-impl Told {
+impl ExpectedZones {
     fn new(subject: &Subject, zones: Vec<usize>) -> Self {
         let (chain, k) = (subject.chain(), subject.zone_count());
         let (mut sizes, mut masses) = (vec![0; k], vec![0.0; k]);
@@ -125,8 +125,8 @@ impl Told {
             sizes[z] += 1;
             masses[z] += chain.xi()[i];
         }
-        let trade = subject.goes_on().then(|| Trade::new(zone_flows(chain.p(), chain.departures(), &zones, k)));
-        Told { zones, sizes, masses, trade }
+        let trade = subject.goes_on().then(|| ExpectedTrade::new(zone_flows(chain.p(), chain.departures(), &zones, k)));
+        ExpectedZones { zones, sizes, masses, trade }
     }
 
     fn members(&self, zone: usize) -> impl Iterator<Item = usize> + '_ {
@@ -166,25 +166,25 @@ impl Told {
                 return Some(format!("row {}, metastate: another one has more of its mass", z + 1));
             };
             let anchors = self.anchors(subject, z, leading);
-            let mut row = vec![Cell::Is((z + 1).to_string())];
+            let mut row = vec![ExpectedCell::Is((z + 1).to_string())];
             // Where two meta-states have the same mass of the zone, another state may speak for it.
             let spoken_for = subject.state_name(*anchors.first().unwrap_or(&0));
             row.push(match zone_names[z].is_empty() && !anchors.is_empty() {
-                true => Cell::Is(spoken_for.to_owned()),
-                false => Cell::Is(zone_names[z].clone()),
+                true => ExpectedCell::Is(spoken_for.to_owned()),
+                false => ExpectedCell::Is(zone_names[z].clone()),
             });
-            row.push(Cell::Is(self.sizes[z].to_string()));
-            row.extend(self.properties(z).iter().skip(2).map(|p| Cell::Near(p.1)));
-            row.push(Cell::Free);
+            row.push(ExpectedCell::Is(self.sizes[z].to_string()));
+            row.extend(self.properties(z).iter().skip(2).map(|p| ExpectedCell::Near(p.1)));
+            row.push(ExpectedCell::Free);
             row.extend((0..NAMED).flat_map(|k| match anchors.get(k) {
-                Some(&i) => [Cell::Is(subject.labels[i].clone()), Cell::number(u[(i, leading)])],
-                None => [Cell::Is(String::new()), Cell::Is(String::new())],
+                Some(&i) => [ExpectedCell::Is(subject.labels[i].clone()), ExpectedCell::number(u[(i, leading)])],
+                None => [ExpectedCell::Is(String::new()), ExpectedCell::Is(String::new())],
             }));
-            row.extend((0..2 * NAMED).filter(|_| self.trade.is_some()).map(|_| Cell::Free));
+            row.extend((0..2 * NAMED).filter(|_| self.trade.is_some()).map(|_| ExpectedCell::Free));
             rows.push(row);
         }
-        let wrong = |trade: &Trade, z: usize| self.wrong_destinations(trade, &table, z).map(|why| format!("row {}, {why}", z + 1));
-        let all = |trade: &Trade| (0..self.sizes.len()).find_map(|z| wrong(trade, z));
+        let wrong = |trade: &ExpectedTrade, z: usize| self.wrong_destinations(trade, &table, z).map(|why| format!("row {}, {why}", z + 1));
+        let all = |trade: &ExpectedTrade| (0..self.sizes.len()).find_map(|z| wrong(trade, z));
         table.difference(&names, &rows).or_else(|| self.trade.as_ref().and_then(all))
     }
 
@@ -227,18 +227,22 @@ impl Told {
         let flows = &self.trade.as_ref()?.flows;
         let row = |a: usize, b: usize| {
             let out: f64 = (0..k).map(|b| flows[(a, b)]).sum();
-            let mut row =
-                vec![Cell::Is((a + 1).to_string()), Cell::Is(names[a].clone()), Cell::Is((b + 1).to_string()), Cell::Is(names[b].clone())];
-            row.extend(counted.then(|| Cell::Near(trips[a][b])));
-            row.extend([Cell::Near(flows[(a, b)]), Cell::Near(if out > 0.0 { flows[(a, b)] / out } else { 0.0 })]);
+            let mut row = vec![
+                ExpectedCell::Is((a + 1).to_string()),
+                ExpectedCell::Is(names[a].clone()),
+                ExpectedCell::Is((b + 1).to_string()),
+                ExpectedCell::Is(names[b].clone()),
+            ];
+            row.extend(counted.then(|| ExpectedCell::Near(trips[a][b])));
+            row.extend([ExpectedCell::Near(flows[(a, b)]), ExpectedCell::Near(if out > 0.0 { flows[(a, b)] / out } else { 0.0 })]);
             row
         };
-        let rows: Vec<Vec<Cell>> = (0..k * k).map(|n| row(n / k, n % k)).collect();
+        let rows: Vec<Vec<ExpectedCell>> = (0..k * k).map(|n| row(n / k, n % k)).collect();
         table.difference(&header.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>(), &rows)
     }
 
     /// The zones that receive most, with their shares of the departures. Of equal shares either may come first.
-    fn wrong_destinations(&self, Trade { flows, .. }: &Trade, table: &Named, z: usize) -> Option<String> {
+    fn wrong_destinations(&self, ExpectedTrade { flows, .. }: &ExpectedTrade, table: &Named, z: usize) -> Option<String> {
         let out: f64 = flows.row(z).iter().sum();
         let mut shares: Vec<f64> = (0..self.sizes.len()).filter(|b| *b != z && flows[(z, *b)] > 0.0).map(|b| flows[(z, b)] / out).collect();
         shares.sort_by(|a, b| b.total_cmp(a));

@@ -56,7 +56,7 @@ impl Overlap {
         Some(if most == expected { 1.0 } else { (together - expected) / (most - expected) })
     }
 
-    /// Mutual information over the mean of the two entropies: 1 for the same partition, 0 when they know nothing of each other.
+    /// Mutual information over the mean of the two entropies: 1 for the same partition, 0 when they are independent.
     #[must_use]
     pub fn normalised_mutual_information(&self) -> Option<f64> {
         let (rows, columns, total) = self.margins();

@@ -1,10 +1,12 @@
-//! Memberships for states that were not in the fit, from where their own transitions went: the destinations V stay as they are.
+//! Memberships for states that were not in the fit, computed from where their own transitions went. The destinations V do not change.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, small, thin};
 use crate::solve::Factors;
 
-/// How the membership of a state is read off its transitions.
+/// How the membership of a state is computed from its transitions.
+///
+/// See the example of [`Assigner`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssignBy {
     /// The row of the penalised problem, `min 1/2 w^2 ||p - V u||^2 + lambda/2 sum_j ||V_j|| / ||U_j|| u_j^2` on the simplex, w the weight that
@@ -32,7 +34,22 @@ const STILL: f64 = 1e-13;
 /// The same for the slower likelihood.
 const STILL_LIKELIHOOD: f64 = 1e-10;
 
-/// Reads memberships off transitions.
+/// Computes memberships from transitions.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::{AssignBy, Assigner};
+/// use metastate::solve::Factors;
+///
+/// // Meta-state 0 leads to state 0, meta-state 1 to state 1.
+/// let identity = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+/// let factors = Factors { u: identity.clone(), v: identity };
+/// let assigner = Assigner::new(&factors, AssignBy::LeastSquares)?;
+/// // A state that was not in the fit, with three transitions to state 0 and one to state 1.
+/// let membership = assigner.membership(&[(0, 3.0), (1, 1.0)], 1.0).unwrap();
+/// assert!((membership[0] - 0.75).abs() < 1e-9);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Assigner<'a> {
     v: &'a Mat,
@@ -93,7 +110,7 @@ impl<'a> Assigner<'a> {
             next.iter_mut().zip(&ahead).zip(gradient.iter().zip(&q)).for_each(|((n, a), (g, q))| *n = a - step * (g - q));
             crate::linalg::simplex::project(&mut next, &mut f64::INFINITY.clone());
             let moved = next.iter().zip(&u).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
-            // Momentum that points uphill is dropped.
+            // Momentum in a direction in which the objective rises is dropped.
             let uphill: f64 = ahead.iter().zip(&next).zip(&u).map(|((a, n), u)| (a - n) * (n - u)).sum();
             let grown = if uphill > 0.0 { 1.0 } else { 0.5 * (1.0 + (1.0 + 4.0 * momentum * momentum).sqrt()) };
             let carry = if uphill > 0.0 { 0.0 } else { (momentum - 1.0) / grown };

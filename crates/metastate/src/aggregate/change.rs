@@ -15,14 +15,16 @@ use crate::chain::Slices;
 use crate::counts::Folds;
 use crate::error::{Error, Result};
 
-/// How often slices are dealt anew.
+/// How often slices are permuted at random.
 const PERMUTATIONS: usize = 199;
-/// More transitions than this are not permuted.
+/// With more transitions than this the test is not made.
 const MOST_TRANSITIONS: f64 = 2e7;
 /// Entries of the table of one zone (folds, slices, zones).
 const MOST_ENTRIES: usize = 1 << 22;
 
 /// How the test is made.
+///
+/// See the example of [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeSettings {
     /// Deals.
@@ -32,14 +34,16 @@ pub struct ChangeSettings {
 }
 
 impl ChangeSettings {
-    /// 199 deals.
+    /// With 199 random permutations.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         ChangeSettings { permutations: PERMUTATIONS, seed }
     }
 }
 
-/// A zone against no change.
+/// The test of one zone against the hypothesis that nothing changes.
+///
+/// See the example of [`Change`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ZoneChange {
@@ -52,14 +56,28 @@ pub struct ZoneChange {
 }
 
 impl ZoneChange {
-    /// Nats a transition that the slices are worth.
+    /// By how many nats knowing the slice improves the prediction of one transition.
     #[must_use]
     pub fn gain(&self) -> f64 {
         if self.transitions > 0.0 { self.log_ratio / self.transitions } else { 0.0 }
     }
 }
 
-/// All zones against no change.
+/// The test of all zones against the hypothesis that nothing changes.
+///
+/// ```
+/// use metastate::aggregate::{Change, ChangeSettings, Partition};
+/// use metastate::{Csr, Folds, Slices, StateIndex};
+///
+/// // In slice 0 everybody goes to state 0, in slice 1 to state 1.
+/// let slices = Slices::new(StateIndex::numbered(2), vec![(0, 0), (0, 1), (1, 0), (1, 1)], 2)?;
+/// let counts = Csr::from_triplets(2, 4, &[(0, 0, 50.0), (0, 3, 50.0), (1, 0, 50.0), (1, 3, 50.0)])?;
+/// let zones = Partition::numbered(vec![0, 1], &[0.5, 0.5], 2);
+/// let change = Change::test(&Folds::of_trips(&counts, 5, 0)?, &slices, &zones, &ChangeSettings::new(0))?.unwrap();
+/// assert_eq!(change.zones[0].p_value, 1.0 / 200.0); // no deal of the slices comes near to the data
+/// assert!(change.zones[0].gain() > 0.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Change {
@@ -103,7 +121,7 @@ impl Change {
         }
         let held_out: Vec<_> = (0..folds.len()).map(|f| folds.held_out(f)).collect();
         let of_zone = |z: usize| {
-            let mut moves = Moves { starts: vec![0], ..Moves::default() };
+            let mut moves = ZoneTransitions { starts: vec![0], ..ZoneTransitions::default() };
             for i in (0..slices.states()).filter(|&i| zones.labels[i] as usize == z) {
                 for (f, part) in held_out.iter().enumerate() {
                     let (columns, values) = part.row(i);
@@ -138,7 +156,7 @@ impl Change {
 
 /// The transitions out of one zone, one by one, those of each state together.
 #[derive(Default)]
-struct Moves {
+struct ZoneTransitions {
     /// Fold and zone of arrival of each.
     places: Vec<u32>,
     /// Its slice.
@@ -147,7 +165,7 @@ struct Moves {
     starts: Vec<usize>,
 }
 
-impl Moves {
+impl ZoneTransitions {
     /// The number of transitions, and the likelihood ratio of the data, then of each deal.
     fn ratios(mut self, folds: usize, slices: usize, zones: usize, deals: usize, seed: u64) -> (usize, Vec<f64>) {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -27,6 +27,8 @@ const ROUGH: f64 = 1e-4;
 const WORK: f64 = 4e8;
 
 /// How to cluster.
+///
+/// See the example of [`kmeans`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KMeans {
     /// Number of clusters.
@@ -132,6 +134,8 @@ impl Partition {
 }
 
 /// What k-means found.
+///
+/// See the example of [`kmeans`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Clustered {
@@ -144,6 +148,17 @@ pub struct Clustered {
 /// Clusters the rows of `points`; `weights` (one a row) order the labels and play no other part.
 ///
 /// Where fewer rows are distinct than clusters were asked for, some clusters stay empty.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::{KMeans, kmeans};
+///
+/// let points = Mat::from_vec(4, 1, vec![0.0, 0.1, 5.0, 5.1])?;
+/// let found = kmeans(&points, &[0.1, 0.1, 0.4, 0.4], &KMeans::new(2, 4, 1, 0))?;
+/// assert_eq!(found.partition.labels, [1, 1, 0, 0]); // the heavier cluster is number 0
+/// assert!((found.inertia - 0.01).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn kmeans(points: &Mat, weights: &[f64], settings: &KMeans) -> Result<Clustered> {
     let (n, k) = (points.rows(), settings.clusters);
     if k == 0 || k > n {

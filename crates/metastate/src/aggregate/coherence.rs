@@ -1,4 +1,4 @@
-//! Whether zones hang together on the map: the share of neighbouring places that lie in the same zone, against the share that
+//! How connected zones are on the map: the share of neighbouring places that lie in the same zone, against the share that
 //! zones of the same sizes, dealt to the places at random, would have.
 
 use std::collections::BTreeMap;
@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 const NEAREST: usize = 6;
 
 /// Spatial coherence of a partition.
+///
+/// See the example of [`Neighbours`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Coherence {
@@ -21,6 +23,16 @@ pub struct Coherence {
 }
 
 /// Pairs of places that are neighbours, each pair once, lower number first.
+///
+/// ```
+/// use metastate::aggregate::Neighbours;
+///
+/// // Four cells in a row.
+/// let neighbours = Neighbours::of_cells(&[(0.5, 0.5), (1.5, 0.5), (2.5, 0.5), (3.5, 0.5)], 1.0);
+/// assert_eq!(neighbours.pairs(), [(0, 1), (1, 2), (2, 3)]);
+/// let together = neighbours.coherence(&[0, 0, 1, 1]).unwrap();
+/// assert_eq!((together.same, neighbours.coherence(&[0, 1, 0, 1]).unwrap().same), (2.0 / 3.0, 0.0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Neighbours(Vec<(u32, u32)>);
 
@@ -71,7 +83,7 @@ impl Neighbours {
         &self.0
     }
 
-    /// How far this partition hangs together; `None` without neighbours.
+    /// How coherent this partition is on the map; `None` without neighbours.
     #[must_use]
     pub fn coherence(&self, labels: &[u32]) -> Option<Coherence> {
         if self.0.is_empty() {

@@ -5,6 +5,8 @@ use crate::linalg::Mat;
 use crate::linalg::assignment::cheapest_assignment;
 
 /// One answer, on the states that both have, in the same order.
+///
+/// See the example of [`Difference`].
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     /// The zone of each state, from 0.
@@ -18,6 +20,22 @@ pub struct Answer<'a> {
 }
 
 /// How two answers differ.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::{Answer, Difference};
+///
+/// // The same zones under other numbers, but for the last state.
+/// let hard = |zone: &[u32]| Mat::from_fn(4, 2, |i, j| f64::from(u8::from(zone[i] as usize == j)));
+/// let (first, second, share) = ([0, 0, 1, 1], [1, 1, 0, 1], [0.25; 4]);
+/// let (u, v) = (hard(&first), hard(&second));
+/// let a = Answer { zone: &first, zones: 2, memberships: &u, share: &share };
+/// let b = Answer { zone: &second, zones: 2, memberships: &v, share: &share };
+/// let found = Difference::between(&a, &b);
+/// assert_eq!(found.partner, [Some(1), Some(0)]);
+/// assert_eq!((found.moved, found.stayed), (vec![false, false, false, true], 0.75));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {

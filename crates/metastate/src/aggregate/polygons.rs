@@ -105,7 +105,7 @@ pub fn doubled_area(ring: &[Corner]) -> i64 {
 
 /// The polygons that shapes with common edges cover together: counter-clockwise rings, each without its first corner again at the end. Edges that two
 /// shapes share run against each other and cancel; what is left is chained, at corners where several rings meet by the sharpest turn to the left, so that
-/// a ring stays with its shape. Shapes that do not fit together edge by edge are handed back as they are.
+/// a ring stays with its shape. Shapes that do not fit together edge by edge are returned unchanged.
 #[must_use]
 pub fn dissolve(shapes: &[Vec<Corner>]) -> Vec<Polygon> {
     let closed = |shape: &Vec<Corner>| Polygon { outer: shape.iter().chain(shape.first()).copied().collect(), holes: Vec::new() };

@@ -6,6 +6,21 @@ use crate::linalg::{Mat, thin};
 use crate::solve::Factors;
 
 /// Flows between meta-states in each slice.
+///
+/// ```
+/// use metastate::aggregate::SliceFlows;
+/// use metastate::solve::Factors;
+/// use metastate::{Mat, Slices, StateIndex};
+///
+/// // Two slices, two states that are their own meta-states. In slice 0 state 0 goes to state 1, in slice 1 state 1 goes to state 0.
+/// let slices = Slices::new(StateIndex::numbered(2), vec![(0, 0), (0, 1), (1, 0), (1, 1)], 2)?;
+/// let u = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+/// let v = Mat::from_vec(4, 2, vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0])?;
+/// let flows = SliceFlows::new(&Factors { u, v }, &slices, &[0.5, 0.5])?;
+/// assert_eq!(flows.flows[0].row(0), [0.0, 0.5]); // half of all transitions
+/// assert_eq!(flows.when.row(1), [0.0, 1.0]); // meta-state 1 is left in slice 1 only
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SliceFlows {

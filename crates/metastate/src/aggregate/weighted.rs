@@ -1,9 +1,11 @@
 //! `Xi P` by its products: what the spectral rivals decompose.
 
-use crate::linalg::singular::Products;
+use crate::linalg::singular::MatrixFree;
 use crate::linalg::{Mat, Operator, thin};
 
 /// `diag(weights) P`.
+///
+/// The rivals of [`rivals`](super::rivals) build it; see the example of [`rivals::fit`](super::rivals::fit).
 #[derive(Debug, Clone, Copy)]
 pub struct WeightedChain<'a> {
     /// P.
@@ -12,7 +14,7 @@ pub struct WeightedChain<'a> {
     pub weights: &'a [f64],
 }
 
-impl Products for WeightedChain<'_> {
+impl MatrixFree for WeightedChain<'_> {
     fn shape(&self) -> (usize, usize) {
         (self.p.rows(), self.p.cols())
     }

@@ -4,6 +4,18 @@ use super::clusters::Partition;
 use crate::linalg::{Mat, Operator, thin};
 
 /// Moves between the zones of a partition.
+///
+/// ```
+/// use metastate::aggregate::{Partition, ZoneFlows};
+/// use metastate::{DenseOperator, Mat};
+///
+/// let p = DenseOperator::new(Mat::from_vec(3, 3, vec![0.5, 0.5, 0.0, 0.5, 0.25, 0.25, 0.0, 0.5, 0.5])?);
+/// let zones = Partition::numbered(vec![0, 0, 1], &[0.25, 0.5, 0.25], 2);
+/// let flows = ZoneFlows::new(&p, &[1.0, 2.0, 1.0], &zones); // states 0 and 1, and state 2
+/// assert_eq!(flows.flows.as_slice(), [0.625, 0.125, 0.125, 0.125]);
+/// assert_eq!(flows.trade(1).self_share, 0.5);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ZoneFlows {
     /// `F_ab`: transitions from zone a to zone b, as shares of all; the sum is one.
@@ -11,13 +23,15 @@ pub struct ZoneFlows {
 }
 
 /// How a zone trades with the others.
+///
+/// See the example of [`ZoneFlows`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trade {
     /// Share of all transitions that come in from other zones.
     pub inflow: f64,
     /// Share of all transitions that leave for other zones.
     pub outflow: f64,
-    /// Share of the zone's departures that stay in it; zero when nobody left.
+    /// Share of the zone's departures that stay in it; zero where there are no departures.
     pub self_share: f64,
 }
 

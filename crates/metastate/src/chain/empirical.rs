@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::error::Result;
 use crate::linalg::{Csr, SparseOperator};
 
-/// Divides each row by its sum; rows with sum zero stay as they are.
+/// Divides each row by its sum; rows with sum zero do not change.
 pub(crate) fn divide_rows(csr: &mut Csr, sums: &[f64]) {
     let indptr = csr.indptr().to_vec();
     let values = csr.values_mut();

@@ -11,16 +11,38 @@ use crate::ledger::{Ledger, LedgerUnit};
 use crate::linalg::Csr;
 
 /// What the weight xi of a state counts.
+///
+/// ```
+/// use metastate::{Chain, Counts, Estimate, StateIndex, WeightsBy};
+///
+/// // A trajectory that begins in state 0 and never comes back to it.
+/// let counts = Counts::from_pairs(StateIndex::numbered(3), [(0, 1), (1, 2), (2, 1)])?;
+/// let of = |weights_by| Chain::estimate(&counts, &Estimate { weights_by, ..Estimate::default() });
+/// assert_eq!(of(WeightsBy::Departures)?.states(), 3); // state 0 was left once
+/// assert_eq!(of(WeightsBy::Arrivals)?.states(), 2); // and never reached, so that its weight would be zero
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WeightsBy {
-    /// Transitions out of the state, as for trips by pick-up place (section 6.3).
+    /// Transitions out of the state, as for trips by pick-up place (the paper's section 6.4).
     #[default]
     Departures,
     /// Transitions into the state, as along a trajectory (2.1).
     Arrivals,
 }
 
-/// Which states a chain keeps, by what can be reached from where.
+/// Which states a chain keeps.
+///
+/// ```
+/// use metastate::{Chain, Connected, Counts, Estimate, StateIndex};
+///
+/// // From states 0 and 1 a step leads to state 2, and none leads back.
+/// let counts = Counts::from_pairs(StateIndex::numbered(3), [(0, 1), (1, 0), (1, 2), (2, 2)])?;
+/// let chain = Chain::estimate(&counts, &Estimate { connected: Connected::Largest(1), ..Estimate::default() })?;
+/// assert_eq!(chain.kept(), [0, 1]);
+/// assert!(!chain.ledger().is_empty()); // the ledger names state 2
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Connected {
     /// All.
@@ -33,9 +55,10 @@ pub enum Connected {
 /// How a chain is estimated from counts.
 ///
 /// ```
-/// use metastate::{Estimate, WeightsBy};
+/// use metastate::{Connected, Estimate, WeightPower, WeightsBy};
 ///
-/// let as_along_a_trajectory = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
+/// let along_a_trajectory = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
+/// assert_eq!((along_a_trajectory.weight_power, along_a_trajectory.connected), (WeightPower::One, Connected::All));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Estimate {
@@ -58,7 +81,7 @@ impl Chain {
     ///
     /// A state needs a positive weight. Which states have one depends on what the weight counts:
     ///
-    /// - By departures (the taxi trips of section 6.3), a state that was never left has no weight. It is left out, as row and
+    /// - By departures (the taxi trips of section 6.4), a state that was never left has no weight. It is left out, as row and
     ///   as column, and the transitions into it go with it. A state whose every transition led to such a state is then never
     ///   left either, and so on until nothing changes. The rows that remain hold observed transitions only.
     /// - By arrivals (2.1), a state that was never reached has no weight, such as the first frame of a trajectory when the chain
@@ -66,7 +89,7 @@ impl Chain {
     ///   left stays, with the uniform row `1/d` of (2.2).
     ///
     /// A state never seen at all goes in both cases. The power of the weights plays no part in this, so that fits with different
-    /// powers speak of the same states; in particular power zero gives weight 1 to the states above, not to the ones left out.
+    /// powers have the same states; in particular power zero gives weight 1 to the states above, not to the ones left out.
     ///
     /// The ledger of the chain names the states left out and counts the transitions that went with them.
     pub fn estimate(counts: &Counts, options: &Estimate) -> Result<Chain> {
@@ -200,6 +223,17 @@ impl Chain {
 }
 
 /// Transitions between two sets of labelled states.
+///
+/// ```
+/// use metastate::{Chain, Counts, StateIndex, TwoSided, WeightPower};
+///
+/// // From homes 0 and 1 to workplaces 2, 3 and 4.
+/// let counts = Counts::from_pairs(StateIndex::numbered(5), [(0, 2), (0, 3), (1, 3), (1, 4)])?;
+/// let chain = Chain::between(&TwoSided::of(&counts), WeightPower::One)?;
+/// assert_eq!((chain.p().rows(), chain.p().cols()), (2, 3));
+/// assert!(!chain.goes_on()); // nobody leaves a workplace
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct TwoSided {
     /// The labels of the rows.

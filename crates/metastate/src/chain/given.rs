@@ -1,4 +1,4 @@
-//! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (section 6.1).
+//! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (the paper's section 6.2).
 
 use std::sync::Arc;
 
@@ -12,13 +12,22 @@ use crate::graph::peel;
 use crate::ledger::{Ledger, LedgerUnit};
 use crate::linalg::{Csr, DenseOperator, LowRankOperator, Mat, Operator, SparseOperator, thin};
 
-/// Sums of float32 probabilities miss one by this much.
+/// Sums of float32 probabilities may differ from one by this much.
 const ROW_SUM_ALLOWED: f64 = 1e-6;
-/// Rows that were divided by a sum further from one than this are told of in the ledger.
+/// Rows whose sum is further from one than this are divided by it and listed in the ledger.
 const ROW_SUM_TOLD: f64 = 1e-8;
 const ROW_SUM_EXACT: f64 = 1e-12;
 
 /// Where xi comes from.
+///
+/// ```
+/// use metastate::{Chain, Given, Mat, RowWeights};
+///
+/// let p = Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8])?;
+/// let chain = Chain::from_dense(p, Given { weights: RowWeights::Stationary, ..Given::default() })?;
+/// assert!((chain.xi()[0] - 2.0 / 3.0).abs() < 1e-12); // xi^T P = xi^T
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum RowWeights {
     /// The stationary law of P.
@@ -30,8 +39,8 @@ pub enum RowWeights {
 
 /// What comes with a matrix of probabilities.
 ///
-/// The matrix is checked at the door: finite, non-negative, rows that sum to one within 1e-6. Rows within 1e-12 are taken as
-/// they are; others are divided by their sum, and the ledger tells of those beyond 1e-8. Where states are transient the stationary law gives them no weight; then every state weighs the
+/// The matrix is checked first: entries must be finite and non-negative, and rows must sum to one within 1e-6. Rows within 1e-12 are not
+/// changed; others are divided by their sum, and the ledger lists those beyond 1e-8. Where states are transient the stationary law gives them no weight; then every state weighs the
 /// same, `1 / d`. A state whose given weight is zero is left out, as row
 /// and as column; the rows of the others are divided by what remains of them, and a row of which nothing remains goes too.
 ///
@@ -85,7 +94,7 @@ impl Chain {
         }
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power).map(|c| note(c, &rounded));
+            return weights.into_chain(Arc::new(operator), KeptStates::all(index), given.weight_power).map(|c| note(c, &rounded));
         }
         let d = p.rows();
         let mut gone = weights.without_weight();
@@ -126,7 +135,7 @@ impl Chain {
         }
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power).map(|c| note(c, &rounded));
+            return weights.into_chain(Arc::new(operator), KeptStates::all(index), given.weight_power).map(|c| note(c, &rounded));
         }
         let p = operator.stored();
         let mut gone = weights.without_weight();
@@ -165,7 +174,7 @@ impl Chain {
         let operator = LowRankOperator::new(left.clone(), right.clone())?;
         let weights = Weights::new(&given, &operator)?;
         if !weights.xi.contains(&0.0) {
-            return weights.into_chain(Arc::new(operator), States::all(index), given.weight_power);
+            return weights.into_chain(Arc::new(operator), KeptStates::all(index), given.weight_power);
         }
         let mut gone = weights.without_weight();
         // A further row falls only when a whole column of R has lost its support: at most r + 1 rounds.
@@ -194,7 +203,7 @@ impl Chain {
     }
 }
 
-/// A row whose sum is so far from one that the ledger tells of it.
+/// A row whose sum is so far from one that the ledger lists it.
 fn told(row: usize, sum: f64) -> Option<usize> {
     ((sum - 1.0).abs() > ROW_SUM_TOLD).then_some(row)
 }
@@ -241,19 +250,19 @@ fn within(class: &[usize], index: StateIndex, given: Given, rounded: &[usize], m
 }
 
 /// The states of the chain: their labels, their places in the matrix given, and what was left out.
-struct States {
+struct KeptStates {
     index: StateIndex,
     kept: Vec<usize>,
     ledger: Ledger,
 }
 
-impl States {
+impl KeptStates {
     fn all(index: StateIndex) -> Self {
-        States { kept: (0..index.len()).collect(), index, ledger: Ledger::new() }
+        KeptStates { kept: (0..index.len()).collect(), index, ledger: Ledger::new() }
     }
 }
 
-/// xi on the way in: sums to one, may hold zeros.
+/// xi before states are left out: it sums to one and may hold zeros.
 struct Weights {
     xi: Vec<f64>,
     residual: Option<f64>,
@@ -302,7 +311,7 @@ impl Weights {
     }
 
     /// The weights of the states that stay, and these states with the ledger of the others.
-    fn leave_out(self, gone: &[bool], index: &StateIndex) -> Result<(Weights, States)> {
+    fn leave_out(self, gone: &[bool], index: &StateIndex) -> Result<(Weights, KeptStates)> {
         let keep: Vec<usize> = (0..gone.len()).filter(|&i| !gone[i]).collect();
         match keep[..] {
             [] => return Err(Error::Empty { what: "the chain without the states that carry no weight" }),
@@ -317,10 +326,10 @@ impl Weights {
         }
         let total: f64 = keep.iter().map(|&i| self.xi[i]).sum();
         let xi = keep.iter().map(|&i| self.xi[i] / total).collect();
-        Ok((Weights { xi, residual: self.residual }, States { index: index.restricted(&keep), kept: keep, ledger }))
+        Ok((Weights { xi, residual: self.residual }, KeptStates { index: index.restricted(&keep), kept: keep, ledger }))
     }
 
-    fn into_chain(self, p: Arc<dyn Operator>, states: States, weight_power: WeightPower) -> Result<Chain> {
+    fn into_chain(self, p: Arc<dyn Operator>, states: KeptStates, weight_power: WeightPower) -> Result<Chain> {
         Ok(Chain {
             p,
             weights: weight_power.raise(&self.xi),

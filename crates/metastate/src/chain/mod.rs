@@ -1,5 +1,5 @@
-//! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states. Rows and columns may be different sets; a chain that goes on from where it arrives has the same
-//! labels on both sides.
+//! The chain to be aggregated: P, the weights xi of its rows, and the labels of its states. Rows and columns may be different sets. A chain *goes on from where it arrives* when they are the same
+//! states, so that each step can begin where the step before ended.
 
 pub(crate) mod empirical;
 mod estimate;
@@ -21,6 +21,16 @@ use crate::ledger::Ledger;
 use crate::linalg::{Csr, Operator};
 
 /// The power to which xi is raised in the diagonal of Xi; row i of the objective weighs `xi_i^(2 power)`.
+///
+/// ```
+/// use metastate::{Chain, Given, Mat, WeightPower};
+///
+/// let p = Mat::from_fn(2, 2, |_, _| 0.5);
+/// let chain = Chain::from_dense(p, Given::weights(vec![0.64, 0.36]))?;
+/// assert_eq!(chain.weights(), [0.64, 0.36]);
+/// assert_eq!(chain.with_weight_power(WeightPower::Half).weights(), [0.8, 0.6]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WeightPower {
     /// `xi`, as in the paper.
@@ -52,7 +62,7 @@ impl WeightPower {
     }
 }
 
-/// A Markov chain with weighted rows. Every state has `xi > 0`: where the weight is zero the data says nothing of the row,
+/// A Markov chain with weighted rows. Every state has `xi > 0`: where the weight is zero the data say nothing about the row,
 /// and the dual problem would be unbounded, so such states are left out on the way in and named in the ledger.
 ///
 /// ```
@@ -112,7 +122,7 @@ impl Chain {
         &self.destinations
     }
 
-    /// Whether the chain goes on from where it arrives: rows and columns are the same states. A latent chain, its times and forecasts exist only then.
+    /// Whether rows and columns are the same states, so that each step can begin where the step before ended. Only then there is a latent chain, with its times and forecasts.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         self.goes_on

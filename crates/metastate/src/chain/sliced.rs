@@ -11,7 +11,20 @@ use crate::error::{Error, Result};
 use crate::linalg::{Csr, Mat};
 use crate::solve::Factors;
 
-/// Counts with the slices told apart: rows are states, columns are slices and states.
+/// Counts for each slice: rows are states, columns are pairs of a slice and a state.
+///
+/// ```
+/// use metastate::{Chain, Counts, Csr, Estimate, Label, SlicedCounts, StateIndex};
+///
+/// // In the morning from home (0) to work (1), in the evening back.
+/// let slices = StateIndex::from_labels(vec![Label::from("morning"), Label::from("evening")])?;
+/// let columns = vec![(0, 1), (1, 0)]; // (slice, state reached)
+/// let sliced = SlicedCounts { slices, columns, counts: Csr::from_triplets(2, 2, &[(0, 0, 5.0), (1, 1, 5.0)])? };
+/// let counts = Counts::from_triplets(StateIndex::numbered(2), &[(0, 1, 5.0), (1, 0, 5.0)])?; // the same without slices
+/// let (chain, with) = Chain::sliced(&counts, &sliced, &Estimate::default())?;
+/// assert_eq!((chain.p().cols(), with.slices.len(), with.whole.goes_on()), (2, 2, true));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct SlicedCounts {
     /// The slices, in their order.
@@ -23,6 +36,15 @@ pub struct SlicedCounts {
 }
 
 /// Which column of a chain is which slice and which state.
+///
+/// ```
+/// use metastate::{Slices, StateIndex};
+///
+/// // In slice 0 both states are reached, in slice 1 only state 1.
+/// let slices = Slices::new(StateIndex::numbered(2), vec![(0, 0), (0, 1), (1, 1)], 2)?;
+/// assert_eq!((slices.of(0), slices.of(1)), (0..2, 2..3));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slices {
     labels: StateIndex,
@@ -110,7 +132,7 @@ impl Slices {
 pub struct Sliced {
     /// Which column is what.
     pub slices: Arc<Slices>,
-    /// The chain of the same states that knows of no slice: what goes on from where it arrives.
+    /// The chain of the same states without slices, in which each step begins where the step before ended.
     pub whole: Chain,
 }
 

@@ -1,10 +1,10 @@
 //! Counts in coordinates in which their noise is white.
 //!
 //! A count `n_ij` varies by about `n_i p_ij`, and `p_ij` is about the share `c_j` of all arrivals. So in `Z_ij = a_i p_ij / sqrt(c_j)` with `a_i = sqrt(n_i / n)` every entry varies by the same,
-//! `1 / n`: one lambda separates noise from structure, where the paper's weights listen to the busiest rows alone.
+//! `1 / n`: one lambda separates noise from structure, where with the paper's weights the busiest rows alone decide.
 //!
-//! A prior of `alpha` transitions a state keeps rows and columns with few records from speaking too loudly: every row gets alpha more transitions that end by the shares c, every column alpha more arrivals. It
-//! is one more part of rank one, and is never written out.
+//! A prior of `alpha` transitions a state keeps rows and columns with few records from having too much influence: every row gets alpha more transitions that end by the shares c, every column alpha more arrivals. It
+//! is one more part of rank one, and is never formed.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, Mat, Operator, Row, SparseOperator, thin};

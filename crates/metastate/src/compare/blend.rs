@@ -1,5 +1,5 @@
-//! Between the counts and the model: each row of counts shrunk towards its row of `U V^T`, `(n_ij + c x_ij) / (n_i + c)`. A state that was left often is known by itself, a rare one by its
-//! meta-states; c, in transitions, says where one becomes the other, and is chosen on held-out transitions.
+//! Between the counts and the model: each row of counts shrunk towards its row of `U V^T`, `(n_ij + c x_ij) / (n_i + c)`. A state that was left often then follows its own counts, and a rare one its
+//! meta-states; c, in transitions, is the number of departures at which both weigh the same, and is chosen on held-out transitions.
 
 use rayon::prelude::*;
 
@@ -13,7 +13,19 @@ use crate::solve::refit::{LikelihoodSettings, SpectralFits};
 use crate::solve::score::Score;
 use crate::solve::select::HeldOut;
 
-/// How strongly the counts are shrunk, and what that is worth on held-out transitions.
+/// How strongly the counts are shrunk, and the scores on held-out transitions with and without it.
+///
+/// ```
+/// use metastate::compare::Blend;
+/// use metastate::{Counts, Data, Estimate, StateIndex};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let blend = Blend::choose(&data, 2, 1.0, 5, 0)?;
+/// let (ahead, error) = blend.ahead();
+/// assert!(blend.pseudo > 0.0 && ahead.is_finite() && error >= 0.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Blend {

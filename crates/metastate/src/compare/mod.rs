@@ -24,6 +24,8 @@ use crate::solve::score::{self, Score, Smoothing, score_at};
 use crate::solve::select::HeldOut;
 
 /// Who takes part.
+///
+/// The example of [`Arena`] judges two.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Contender {
@@ -37,7 +39,7 @@ pub enum Contender {
     Blend,
     /// Another method.
     Rival(Rival),
-    /// Groups of the states from elsewhere: states of one group behave alike, as their training counts say together.
+    /// Known groups of the states: all states of a group have the same transition probabilities, estimated from their training counts together.
     Groups(Partition),
     /// The recipe with other options and weights.
     Recipe {
@@ -46,7 +48,7 @@ pub enum Contender {
         /// The power of the weights in its objective.
         weight_power: WeightPower,
     },
-    /// A model from elsewhere that has not seen these transitions, as it is.
+    /// A model from elsewhere that was not fitted to these transitions; it is scored unchanged.
     Fixed(Box<Factors>),
 }
 
@@ -88,6 +90,8 @@ pub enum Part {
 }
 
 /// How a contender did.
+///
+/// See the example of [`Arena`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Judged {
@@ -278,7 +282,7 @@ fn at_strengths<'m>(model: &'m FittedModel, training: &Csr, held_out: &Csr, give
     }
 }
 
-/// The number of the smoothing with the best sum of log-likelihoods over the folds but one; the first of equals, and none where no fold is left.
+/// The number of the smoothing with the best sum of log-likelihoods over all folds but one; of several with the same sum the first, and none where no fold is left.
 fn best_strength(scores: &[Vec<(f64, Score)>], but: Option<usize>) -> Option<usize> {
     let others: Vec<&Vec<(f64, Score)>> = scores.iter().enumerate().filter(|(f, _)| Some(*f) != but).map(|(_, s)| s).collect();
     let sum = |k: usize| others.iter().map(|s| s[k].1.log_likelihood).sum::<f64>();

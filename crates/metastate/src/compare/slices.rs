@@ -20,7 +20,7 @@ const PRIORS: [f64; 3] = [2.0, 10.0, 50.0];
 /// Numbers of meta-states that are tried for each slice alone, besides that of the shared zones.
 const RANKS: [usize; 4] = [1, 2, 4, 8];
 
-/// How slices are told apart.
+/// How a model uses the slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SliceMethod {
     /// One set of zones, and where they lead in each slice.
@@ -64,7 +64,7 @@ pub struct SliceScore {
 }
 
 /// A setting and the log-likelihood a transition with each smoothing.
-type Tried = ((usize, f64), Vec<f64>);
+type TriedSetting = ((usize, f64), Vec<f64>);
 
 /// Scores a method on folds of data with slices; `rank` is that of zones which all slices share.
 pub fn score_slices(data: &Data, folds: &Folds, method: SliceMethod, rank: usize, seed: u64) -> Result<SliceScore> {
@@ -77,10 +77,10 @@ pub fn score_slices(data: &Data, folds: &Folds, method: SliceMethod, rank: usize
         SliceMethod::OneLaw => vec![(1, 0.0)],
         _ => ranks.iter().flat_map(|&r| PRIORS.map(|p| (r, p))).collect(),
     };
-    let one = |f: usize| -> Result<Vec<Tried>> {
+    let one = |f: usize| -> Result<Vec<TriedSetting>> {
         let (training, held_out) = (folds.training(f), folds.held_out(f));
         let base = base_laws(&training, slices);
-        let prepared = Prepared::new(method, &training, slices, seed)?;
+        let prepared = SpectralStarts::new(method, &training, slices, seed)?;
         settings.iter().map(|&(r, p)| Ok(((r, p), prepared.fit(r, p)?.score(&held_out, slices, &base)))).collect()
     };
     let used: Vec<usize> = (0..folds.len()).filter(|&f| folds.held_out(f).nonzeros() > 0).collect();
@@ -101,7 +101,9 @@ pub fn zones_of_each(data: &Data, rank: usize, prior: f64, seed: u64) -> Result<
         data.slices().ok_or(Error::Empty { what: "the list of slices" })?,
         data.chain().counts().ok_or(Error::Empty { what: "the counts" })?,
     );
-    let Fitted::Alone(fits) = Prepared::new(SliceMethod::Alone, counts, slices, seed)?.fit(rank, prior)? else { return Ok(Vec::new()) };
+    let SliceModel::Alone(fits) = SpectralStarts::new(SliceMethod::Alone, counts, slices, seed)?.fit(rank, prior)? else {
+        return Ok(Vec::new());
+    };
     let zones = |(left, x): &(Vec<bool>, Factors)| {
         let states: Vec<usize> = (0..left.len()).filter(|&i| left[i]).collect();
         let all: Vec<usize> = x.u.largest_entries().collect();
@@ -128,14 +130,14 @@ fn base_laws(training: &Csr, slices: &Slices) -> Vec<Vec<f64>> {
 }
 
 /// The spectral starts, made once for all priors.
-enum Prepared {
+enum SpectralStarts {
     Shared(SpectralFits),
     Alone(Vec<(Vec<bool>, SpectralFits)>),
     Ignoring(SpectralFits),
     OneLaw,
 }
 
-enum Fitted {
+enum SliceModel {
     /// With `p(slice | meta-state)`.
     Shared(Factors, Mat),
     /// Which states were left in the slice, and the model.
@@ -144,12 +146,12 @@ enum Fitted {
     OneLaw,
 }
 
-impl Prepared {
+impl SpectralStarts {
     fn new(method: SliceMethod, training: &Csr, slices: &Slices, seed: u64) -> Result<Self> {
         Ok(match method {
-            SliceMethod::Shared => Prepared::Shared(SpectralFits::new(training.clone(), seed)?),
-            SliceMethod::Ignoring => Prepared::Ignoring(SpectralFits::new(slices.whole_counts(training)?, seed)?),
-            SliceMethod::OneLaw => Prepared::OneLaw,
+            SliceMethod::Shared => SpectralStarts::Shared(SpectralFits::new(training.clone(), seed)?),
+            SliceMethod::Ignoring => SpectralStarts::Ignoring(SpectralFits::new(slices.whole_counts(training)?, seed)?),
+            SliceMethod::OneLaw => SpectralStarts::OneLaw,
             SliceMethod::Alone => {
                 let of = |h: usize| -> Result<(Vec<bool>, SpectralFits)> {
                     let inside = slices.of(h);
@@ -159,31 +161,31 @@ impl Prepared {
                     let left = counts.row_sums().iter().map(|n| *n > 0.0).collect();
                     Ok((left, SpectralFits::new(counts, seed)?))
                 };
-                Prepared::Alone((0..slices.len()).into_par_iter().map(of).collect::<Result<_>>()?)
+                SpectralStarts::Alone((0..slices.len()).into_par_iter().map(of).collect::<Result<_>>()?)
             }
         })
     }
 
-    fn fit(&self, rank: usize, prior: f64) -> Result<Fitted> {
+    fn fit(&self, rank: usize, prior: f64) -> Result<SliceModel> {
         let settings = LikelihoodSettings { prior, ..LikelihoodSettings::default() };
         let likelihood = |fits: &SpectralFits| -> Result<Factors> { Ok(fits.likelihood(rank, &settings)?.factors) };
         Ok(match self {
-            Prepared::Shared(fits) => Fitted::Shared(likelihood(fits)?, Mat::default()),
-            Prepared::Ignoring(fits) => Fitted::Ignoring(likelihood(fits)?),
-            Prepared::OneLaw => Fitted::OneLaw,
-            Prepared::Alone(all) => {
+            SpectralStarts::Shared(fits) => SliceModel::Shared(likelihood(fits)?, Mat::default()),
+            SpectralStarts::Ignoring(fits) => SliceModel::Ignoring(likelihood(fits)?),
+            SpectralStarts::OneLaw => SliceModel::OneLaw,
+            SpectralStarts::Alone(all) => {
                 let one =
                     |(left, fits): &(Vec<bool>, SpectralFits)| -> Result<(Vec<bool>, Factors)> { Ok((left.clone(), likelihood(fits)?)) };
-                Fitted::Alone(all.into_par_iter().map(one).collect::<Result<_>>()?)
+                SliceModel::Alone(all.into_par_iter().map(one).collect::<Result<_>>()?)
             }
         })
     }
 }
 
-impl Fitted {
+impl SliceModel {
     /// The mean log-likelihood with each smoothing.
     fn score(mut self, held_out: &Csr, slices: &Slices, base: &[Vec<f64>]) -> Vec<f64> {
-        if let Fitted::Shared(x, when) = &mut self {
+        if let SliceModel::Shared(x, when) = &mut self {
             *when = Mat::zeros(slices.len(), x.rank());
             for (c, &(h, _)) in slices.columns().iter().enumerate() {
                 when.row_mut(h as usize).iter_mut().zip(x.v.row(c)).for_each(|(w, v)| *w += v);
@@ -195,13 +197,13 @@ impl Fitted {
             let (slice, state) = (slices.columns()[c].0 as usize, slices.columns()[c].1 as usize);
             let own = base[slice][state];
             let p = match &self {
-                Fitted::Shared(x, when) => match thin::dot(x.u.row(i), when.row(slice)) {
+                SliceModel::Shared(x, when) => match thin::dot(x.u.row(i), when.row(slice)) {
                     often if often > 0.0 => thin::dot(x.u.row(i), x.v.row(c)) / often,
                     _ => own,
                 },
-                Fitted::Ignoring(x) => thin::dot(x.u.row(i), x.v.row(state)),
-                Fitted::Alone(fits) if fits[slice].0[i] => thin::dot(fits[slice].1.u.row(i), fits[slice].1.v.row(state)),
-                Fitted::Alone(_) | Fitted::OneLaw => own,
+                SliceModel::Ignoring(x) => thin::dot(x.u.row(i), x.v.row(state)),
+                SliceModel::Alone(fits) if fits[slice].0[i] => thin::dot(fits[slice].1.u.row(i), fits[slice].1.v.row(state)),
+                SliceModel::Alone(_) | SliceModel::OneLaw => own,
             };
             logs.iter_mut().zip(SHARES).for_each(|(log, e)| *log += n * ((1.0 - e) * p + e * own).ln());
             total += n;

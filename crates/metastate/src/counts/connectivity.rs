@@ -7,6 +7,8 @@ use crate::graph::strong_classes;
 const NEAR_ABSORBING: f64 = 0.99;
 
 /// States that can all reach each other.
+///
+/// The example of [`Connectivity`] shows one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StateClass {
@@ -20,7 +22,18 @@ pub struct StateClass {
     pub first_state: usize,
 }
 
-/// How the counts hang together.
+/// Which states can reach which in the counts.
+///
+/// ```
+/// use metastate::{Counts, StateIndex};
+///
+/// let counts = Counts::from_pairs(StateIndex::numbered(3), [(0, 1), (1, 0), (1, 2)])?;
+/// let found = counts.connectivity();
+/// assert_eq!(found.largest_class(), [0, 1]);
+/// assert_eq!((found.classes[0].states, found.classes[0].closed), (2, false)); // state 2 is reached from it
+/// assert_eq!((found.transient_states, found.absorbing_states), (2, 1));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Connectivity {
@@ -28,7 +41,7 @@ pub struct Connectivity {
     pub classes: Vec<StateClass>,
     /// The class (place in `classes`) of each state.
     pub class_of: Vec<u32>,
-    /// Seen states in a class that can be left for good.
+    /// States that were seen, in a class that can be left and never entered again.
     pub transient_states: usize,
     /// States reached or left whose only exit is to themselves, or that were reached and never left.
     pub absorbing_states: usize,

@@ -16,6 +16,17 @@ const PARALLEL_FRAMES: usize = 4 << 20;
 
 /// Counts transitions piece by piece; [`finish`](Self::finish) gives the [`Counts`]. States may turn up in any order and
 /// their number need not be known beforehand. Whole numbers are added, so neither order nor threads change the result.
+///
+/// ```
+/// use metastate::{CountMode, StateIndex, TransitionCounter};
+///
+/// let mut counter = TransitionCounter::new(1, CountMode::Sliding)?;
+/// counter.push(&[0, 1, 1, 0]);
+/// counter.push_with_gaps(&[Some(1), None, Some(0), Some(1)]); // nothing is counted across the gap
+/// let counts = counter.finish(StateIndex::numbered(2))?;
+/// assert_eq!(counts.csr().row(0), (&[1][..], &[2.0][..]));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct TransitionCounter {
     lag: usize,

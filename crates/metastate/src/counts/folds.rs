@@ -136,19 +136,19 @@ impl Folds {
 struct Dealt {
     /// Places in the whole, ascending.
     entries: Vec<u32>,
-    counts: Counted,
+    counts: PackedCounts,
 }
 
 /// Whole numbers up to 255 take a byte.
 #[derive(Debug, Clone, PartialEq)]
-enum Counted {
+enum PackedCounts {
     Small(Vec<u8>),
     Any(Vec<f64>),
 }
 
-impl Default for Counted {
+impl Default for PackedCounts {
     fn default() -> Self {
-        Counted::Small(Vec::new())
+        PackedCounts::Small(Vec::new())
     }
 }
 
@@ -172,11 +172,11 @@ impl Dealt {
     fn push(&mut self, entry: u32, n: f64) {
         self.entries.push(entry);
         match &mut self.counts {
-            Counted::Any(counts) => counts.push(n),
-            Counted::Small(counts) if f64::from(n as u8) == n => counts.push(n as u8),
-            Counted::Small(counts) => {
+            PackedCounts::Any(counts) => counts.push(n),
+            PackedCounts::Small(counts) if f64::from(n as u8) == n => counts.push(n as u8),
+            PackedCounts::Small(counts) => {
                 let wide = counts.iter().map(|n| f64::from(*n)).chain([n]).collect();
-                self.counts = Counted::Any(wide);
+                self.counts = PackedCounts::Any(wide);
             }
         }
     }
@@ -184,15 +184,15 @@ impl Dealt {
     fn shrink(&mut self) {
         self.entries.shrink_to_fit();
         match &mut self.counts {
-            Counted::Small(counts) => counts.shrink_to_fit(),
-            Counted::Any(counts) => counts.shrink_to_fit(),
+            PackedCounts::Small(counts) => counts.shrink_to_fit(),
+            PackedCounts::Any(counts) => counts.shrink_to_fit(),
         }
     }
 
     fn for_each(&self, mut f: impl FnMut(usize, f64)) {
         match &self.counts {
-            Counted::Small(counts) => self.entries.iter().zip(counts).for_each(|(&e, &n)| f(e as usize, f64::from(n))),
-            Counted::Any(counts) => self.entries.iter().zip(counts).for_each(|(&e, &n)| f(e as usize, n)),
+            PackedCounts::Small(counts) => self.entries.iter().zip(counts).for_each(|(&e, &n)| f(e as usize, f64::from(n))),
+            PackedCounts::Any(counts) => self.entries.iter().zip(counts).for_each(|(&e, &n)| f(e as usize, n)),
         }
     }
 }
@@ -257,7 +257,7 @@ pub(crate) fn sum<'a>(matrices: impl Iterator<Item = &'a Csr> + Clone) -> Result
             return Err(Error::SizeMismatch { what: "a block of counts", expected: rows, found: m.rows() });
         }
     }
-    let mut total = Part::default();
+    let mut total = GrowingCsr::default();
     let mut entries: Vec<(u32, f64)> = Vec::new();
     for i in 0..rows {
         entries.clear();
@@ -274,13 +274,13 @@ pub(crate) fn sum<'a>(matrices: impl Iterator<Item = &'a Csr> + Clone) -> Result
 
 /// A sparse matrix in the making.
 #[derive(Debug, Clone, Default)]
-struct Part {
+struct GrowingCsr {
     ends: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f64>,
 }
 
-impl Part {
+impl GrowingCsr {
     fn end_row(&mut self) {
         self.ends.push(self.indices.len());
     }

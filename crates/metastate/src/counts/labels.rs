@@ -73,11 +73,11 @@ impl From<String> for Label {
 /// ```
 #[derive(Debug, Clone)]
 pub struct StateIndex {
-    kind: Kind,
+    kind: Naming,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum Naming {
     /// Labels `0..d`, nothing stored.
     Numbered(u32),
     Listed(Arc<Listed>),
@@ -98,8 +98,8 @@ impl Default for StateIndex {
 impl PartialEq for StateIndex {
     fn eq(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Numbered(a), Kind::Numbered(b)) => a == b,
-            (Kind::Listed(a), Kind::Listed(b)) if Arc::ptr_eq(a, b) => true,
+            (Naming::Numbered(a), Naming::Numbered(b)) => a == b,
+            (Naming::Listed(a), Naming::Listed(b)) if Arc::ptr_eq(a, b) => true,
             _ => self.len() == other.len() && self.labels().eq(other.labels()),
         }
     }
@@ -109,13 +109,13 @@ impl StateIndex {
     /// No states yet.
     #[must_use]
     pub fn new() -> Self {
-        StateIndex { kind: Kind::Numbered(0) }
+        StateIndex { kind: Naming::Numbered(0) }
     }
 
     /// Labels 0 to d - 1, each standing for its own row. Takes no memory.
     #[must_use]
     pub fn numbered(d: usize) -> Self {
-        StateIndex { kind: Kind::Numbered(u32::try_from(d).unwrap_or(u32::MAX)) }
+        StateIndex { kind: Naming::Numbered(u32::try_from(d).unwrap_or(u32::MAX)) }
     }
 
     /// The labels in this order.
@@ -126,15 +126,15 @@ impl StateIndex {
                 return Err(Error::DuplicateLabel { label: label.to_string() });
             }
         }
-        Ok(StateIndex { kind: Kind::Listed(Arc::new(Listed { labels, positions })) })
+        Ok(StateIndex { kind: Naming::Listed(Arc::new(Listed { labels, positions })) })
     }
 
     /// Number of states.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.kind {
-            Kind::Numbered(d) => *d as usize,
-            Kind::Listed(list) => list.labels.len(),
+            Naming::Numbered(d) => *d as usize,
+            Naming::Listed(list) => list.labels.len(),
         }
     }
 
@@ -148,11 +148,11 @@ impl StateIndex {
     #[must_use]
     pub fn label(&self, i: usize) -> Label {
         match &self.kind {
-            Kind::Numbered(d) => {
+            Naming::Numbered(d) => {
                 assert!(i < *d as usize, "row {i} of an index of {d} states");
                 Label::Integer(i as i64)
             }
-            Kind::Listed(list) => list.labels[i].clone(),
+            Naming::Listed(list) => list.labels[i].clone(),
         }
     }
 
@@ -165,11 +165,11 @@ impl StateIndex {
     #[must_use]
     pub fn position(&self, label: &Label) -> Option<u32> {
         match &self.kind {
-            Kind::Numbered(d) => match label {
+            Naming::Numbered(d) => match label {
                 Label::Integer(n) => u32::try_from(*n).ok().filter(|n| n < d),
                 Label::Text(_) => None,
             },
-            Kind::Listed(list) => list.positions.get(label).copied(),
+            Naming::Listed(list) => list.positions.get(label).copied(),
         }
     }
 
@@ -179,16 +179,16 @@ impl StateIndex {
             return i;
         }
         let next = self.len() as u32;
-        if let Kind::Numbered(d) = &mut self.kind {
+        if let Naming::Numbered(d) = &mut self.kind {
             if label == Label::Integer(i64::from(*d)) {
                 *d += 1;
                 return next;
             }
             let labels: Vec<Label> = (0..i64::from(*d)).map(Label::Integer).collect();
             let positions = labels.iter().cloned().zip(0..).collect();
-            self.kind = Kind::Listed(Arc::new(Listed { labels, positions }));
+            self.kind = Naming::Listed(Arc::new(Listed { labels, positions }));
         }
-        if let Kind::Listed(list) = &mut self.kind {
+        if let Naming::Listed(list) = &mut self.kind {
             let list = Arc::make_mut(list);
             list.labels.push(label.clone());
             list.positions.insert(label, next);
@@ -203,6 +203,6 @@ impl StateIndex {
         }
         let labels: Vec<Label> = keep.iter().map(|&i| self.label(i)).collect();
         let positions = labels.iter().cloned().zip(0..).collect();
-        StateIndex { kind: Kind::Listed(Arc::new(Listed { labels, positions })) }
+        StateIndex { kind: Naming::Listed(Arc::new(Listed { labels, positions })) }
     }
 }

@@ -15,6 +15,16 @@ use crate::ledger::{Ledger, LedgerUnit};
 use crate::linalg::Csr;
 
 /// Which pairs of frames, `lag` apart, count as transitions.
+///
+/// ```
+/// use metastate::{CountMode, Counts, StateIndex};
+///
+/// let frames: Vec<Option<u32>> = [0, 0, 1, 1, 0].map(Some).to_vec();
+/// let counted = |mode| Counts::from_trajectories(StateIndex::numbered(2), [frames.clone()], 2, mode);
+/// assert_eq!(counted(CountMode::Sliding)?.transitions(), 3.0); // frames 0 and 2, 1 and 3, 2 and 4
+/// assert_eq!(counted(CountMode::Strided)?.transitions(), 2.0); // frames 0 and 2, 2 and 4
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CountMode {
     /// Every frame begins a transition: (0, lag), (1, 1 + lag), ... All the data is used; the pairs overlap.
@@ -24,8 +34,8 @@ pub enum CountMode {
     Strided,
 }
 
-/// How often each state was followed by each other state. Counts are `f64`: whole numbers up to 2^53 are exact, and weights
-/// such as passengers a trip are welcome.
+/// How often each state was followed by each other state. Counts are `f64`: whole numbers up to 2^53 are exact, and they may be
+/// weights, such as the passengers of each trip.
 ///
 /// ```
 /// use metastate::{Counts, StateIndex};
@@ -213,7 +223,7 @@ impl Counts {
     }
 
     /// Only the states named, in the order they have now; transitions from or to any other state go. `reason` is the key
-    /// under which the ledger tells of it.
+    /// under which the ledger lists it.
     pub fn restrict(&self, keep: &[usize], reason: &str) -> Result<Counts> {
         let d = self.states();
         let mut kept = vec![false; d];

@@ -24,6 +24,19 @@ const SMALLER: f64 = 0.7;
 const SMALLER_LAMBDAS: usize = 6;
 
 /// What was chosen.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let inside = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3), (3, 2), (3, 3)].repeat(40);
+/// let clicks = inside.into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// let chosen = model.chosen.as_ref().unwrap();
+/// assert!(chosen.lambda <= model.lambda_max);
+/// assert_eq!((chosen.choice.rank, chosen.folds), (2, 5));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Chosen {

@@ -86,7 +86,7 @@ impl Data {
         self.sliced.as_ref().map(|s| s.slices.as_ref())
     }
 
-    /// The chain that goes on from where it arrives: of data with slices, the chain without them. None where origins and destinations are different sets.
+    /// The chain in which each step begins where the step before ended: for data with slices, the chain without them. None where origins and destinations are different sets.
     #[must_use]
     pub fn going_on(&self) -> Option<&Chain> {
         match &self.sliced {
@@ -162,6 +162,16 @@ impl Data {
 }
 
 /// The transitions between the states of a chain, in the chain's order.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, StateIndex};
+///
+/// let moves = [(0, 1), (1, 0)].repeat(50);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(2), moves)?, &Estimate::default())?;
+/// let folds = data.parts().unwrap().folds(5, 0)?;
+/// assert_eq!((folds.len(), folds.size(0) + folds.training(0).values().iter().sum::<f64>()), (5, 100.0));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// How many counted pairs share the information of one.

@@ -69,6 +69,30 @@ pub fn fit(data: &Data, options: &FitOptions, observer: &mut dyn FitObserver) ->
 }
 
 /// Goes on with an interrupted fit of the same data with the same options, to the same bits as if it had never stopped.
+///
+/// ```
+/// use metastate::fit::{FitObserver, Unfinished};
+/// use metastate::solve::{Control, Observer};
+/// use metastate::{Counts, Data, Error, Estimate, FitOptions, Silent, StateIndex, fit, fit_from};
+///
+/// /// Keeps what is done so far, and stops at once.
+/// struct Impatient(Unfinished);
+/// impl Observer for Impatient {}
+/// impl FitObserver for Impatient {
+///     fn keep(&mut self, unfinished: &Unfinished) -> Control {
+///         self.0 = unfinished.clone();
+///         Control::Interrupt
+///     }
+/// }
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let (options, mut impatient) = (FitOptions::default(), Impatient(Unfinished::default()));
+/// assert_eq!(fit(&data, &options, &mut impatient).err(), Some(Error::Interrupted));
+/// let resumed = fit_from(&data, &options, impatient.0, &mut Silent)?;
+/// assert_eq!(resumed.memberships(), fit(&data, &options, &mut Silent)?.memberships());
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, observer: &mut dyn FitObserver) -> Result<Model> {
     let chain = data.chain();
     options.check(chain.states(), chain.p().cols(), data.parts().is_some())?;
@@ -123,7 +147,7 @@ pub fn fit_from(data: &Data, options: &FitOptions, mut unfinished: Unfinished, o
     finish(data, options, Solved { lambda_max, chosen, near_of_matrix, solution, stated: None }, observer)
 }
 
-/// The stated problem, solved, and how it was come by.
+/// The solved problem, and how rank and lambda were chosen for it.
 struct Solved {
     lambda_max: f64,
     chosen: Option<Chosen>,

@@ -19,7 +19,7 @@ use super::whitened::Stated;
 
 /// The meta-states behind a chain, and how good they are known to be.
 ///
-/// There may be two sets of factors: the [`solution`](Model::solution) of the penalised problem, which the proof speaks of, and the [`refit`](Model::refit) at the same
+/// There may be two sets of factors: the [`solution`](Model::solution) of the penalised problem, which the proof is about, and the [`refit`](Model::refit) at the same
 /// rank without the penalty, which predicts better and has no proof. [`factors`](Model::factors) are the ones to show: those of the refit where there is one.
 ///
 /// ```
@@ -63,7 +63,7 @@ pub struct Model {
 pub struct SlicedModel {
     /// Which row of V is which slice and which state.
     pub slices: Slices,
-    /// The model of the chain without its slices: the same memberships, profiles added up over the slices. What goes on from step to step speaks of it.
+    /// The model of the chain without its slices: the same memberships, profiles added up over the slices. Everything about more than one step uses it.
     pub whole: Factors,
     /// Flows between the meta-states in each slice.
     pub flows: SliceFlows,
@@ -71,7 +71,20 @@ pub struct SlicedModel {
     pub change: Option<Change>,
 }
 
-/// What a chain that goes on from where it arrives does: moves between zones, and the chain of the meta-states.
+/// The moves between zones and the chain of the meta-states, for a chain whose rows and columns are the same states.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let inside = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3), (3, 2), (3, 3)].repeat(40);
+/// let clicks = inside.into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// let moves = model.moves()?;
+/// assert!(moves.flows.trade(0).self_share > 0.95); // the two groups of states are rarely left
+/// assert!(moves.kinetics.modes[1].timescale > 10.0); // in steps
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Moves {
     /// What moves between the zones.
@@ -150,6 +163,19 @@ impl Model {
 }
 
 /// Distances to the truth, relative to its size, in the norm of the objective.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::{Data, Estimate, FitOptions, Silent, WeightsBy, fit};
+///
+/// let truth = planted(30, 2, 1)?;
+/// let estimate = Estimate { weights_by: WeightsBy::Arrivals, ..Estimate::default() };
+/// let data = Data::from_counts(&truth.sample_counts(20_000, 1)?, &estimate)?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// let recovery = model.against(truth.chain()?.p(), &data);
+/// assert!(recovery.refit.unwrap() < recovery.sampling); // nearer to the truth than the counts are
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Recovery {
@@ -166,7 +192,7 @@ pub(super) fn zones(clusters: Clusters, u: &Mat, xi: &[f64], seed: u64) -> Resul
     let by_kmeans = |k: usize| -> Result<Partition> { Ok(kmeans(u, xi, &KMeans::new(k, u.rows(), u.cols(), seed))?.partition) };
     match clusters {
         Clusters::Membership => Ok(Partition::by_membership(u, xi)),
-        // More meta-states than states: a zone for each cannot be had.
+        // More meta-states than states: there cannot be a zone for each of them.
         Clusters::Rank if u.cols() > u.rows() => Ok(Partition::by_membership(u, xi)),
         Clusters::Rank => Ok(by_kmeans(u.cols())?.numbered_as_columns(u, xi)),
         Clusters::Count(k) => by_kmeans(k),
@@ -182,7 +208,7 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
     }
     if solution.status == Status::RankCap {
         hints.push(format!(
-            "more than {max_rank} meta-states would lower the objective; a larger lambda asks for fewer, a larger --max-rank allows more"
+            "more than {max_rank} meta-states would lower the objective; a larger lambda needs fewer, a larger --max-rank allows more"
         ));
     }
     if solution.status != Status::Certified {
@@ -190,7 +216,7 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
             Some(gap) => format!(
                 "the penalised solution is not proven optimal: its objective is proven to be within {gap:.2e} of the best possible one"
             ),
-            None => "nothing was proven of how far the objective of the penalised solution is from the best possible one".to_owned(),
+            None => "nothing was proven about how far the objective of the penalised solution is from the best possible one".to_owned(),
         });
     }
     hints
@@ -199,7 +225,7 @@ pub(super) fn hints(solution: &Solution, chosen: Option<&Chosen>, lambda_max: f6
 /// A meta-state with less of all departures than this is nothing but rounding.
 const NOTHING: f64 = 1e-9;
 
-/// Meta-states that no state belongs to most: nobody should take them for zones that were found.
+/// Meta-states that are the largest membership of no state: they are no zones that were found.
 pub(super) fn without_states(u: &Mat, xi: &[f64]) -> Option<String> {
     let s = u.cols();
     let (mut most, mut mass) = (vec![false; s], vec![0.0; s]);

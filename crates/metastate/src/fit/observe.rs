@@ -1,10 +1,12 @@
-//! How the outside watches a fit, stops it, and keeps what is worth keeping. What to keep is decided here, where to keep it by the caller.
+//! How a caller watches a fit, stops it, and stores what an interrupted fit needs to go on. What is stored is decided here, where it is stored by the caller.
 
 use crate::solve::path::LambdaPoint;
 use crate::solve::select::{Attempt, Choice, Outlook};
 use crate::solve::{Control, Factors, Observer, Progress, Snapshot};
 
 /// The steps of the recipe, in their order.
+///
+/// The example of [`FitObserver`] writes them down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// The smallest lambda at which one meta-state is best.
@@ -26,6 +28,8 @@ pub enum Stage {
 }
 
 /// What an interrupted fit has done so far, and can go on from to the same bits.
+///
+/// The example of [`fit_from`](super::fit_from) keeps one and goes on from it.
 #[derive(Debug, Clone, Default)]
 pub struct Unfinished {
     /// Ranks and priors tried on the folds.
@@ -40,7 +44,29 @@ pub struct Unfinished {
     pub snapshot: Option<Snapshot>,
 }
 
-/// Watches a fit. The methods of [`Observer`] hear of the solve at the lambda wanted; everything else has a method here. All have empty defaults.
+/// Watches a fit. The methods of [`Observer`] are called during the solve at the chosen lambda; everything else has a method here. All have empty defaults.
+///
+/// ```
+/// use metastate::fit::{FitObserver, Stage};
+/// use metastate::solve::Observer;
+/// use metastate::{Counts, Data, Estimate, FitOptions, StateIndex, fit};
+///
+/// #[derive(Default)]
+/// struct Stages(Vec<Stage>);
+/// impl Observer for Stages {}
+/// impl FitObserver for Stages {
+///     fn stage(&mut self, stage: Stage) {
+///         self.0.push(stage);
+///     }
+/// }
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let mut seen = Stages::default();
+/// fit(&data, &FitOptions::default(), &mut seen)?;
+/// assert_eq!((seen.0.first(), seen.0.last()), (Some(&Stage::LambdaMax), Some(&Stage::Done)));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub trait FitObserver: Observer {
     /// A stage begins.
     fn stage(&mut self, _stage: Stage) {}

@@ -1,9 +1,11 @@
-//! What a caller may ask of a fit. Every value is checked when it is set, so that options that exist are options that hold.
+//! The options of a fit. Every value is checked when it is set, so that all options that exist are valid.
 
 use crate::error::{Error, Result};
 use crate::solve::{Redundancy, Settings, Solver, Start, StopRule};
 
 /// Which convex problem is stated and proven.
+///
+/// See [`FitOptions::objective`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ObjectiveKind {
     /// The paper's: rows weighed by their share, every direction at the same price.
@@ -13,7 +15,9 @@ pub enum ObjectiveKind {
     Whitened,
 }
 
-/// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states are worth their place.
+/// lambda, the weight of Omega in the objective: the larger it is, the fewer meta-states the solution has.
+///
+/// The example of [`FitOptions`] sets one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Lambda {
     /// The smallest found at which no more meta-states pay than were chosen or given, or a smaller one where that keeps too few; with the whole path, the largest on it that gives as many.
@@ -26,6 +30,8 @@ pub enum Lambda {
 }
 
 /// How many meta-states.
+///
+/// The example of [`FitOptions`] sets one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rank {
     /// The smallest number that held-out transitions support.
@@ -36,6 +42,18 @@ pub enum Rank {
 }
 
 /// The second fit, at the rank of the first and without its penalty.
+///
+/// ```
+/// use metastate::fit::RefitKind;
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default().refit(RefitKind::None), &mut Silent)?;
+/// assert!(model.refit.is_none());
+/// assert_eq!(model.factors(), &model.solution.factors); // what is shown is then the solution that is proven
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefitKind {
     /// No second fit.
@@ -47,6 +65,17 @@ pub enum RefitKind {
 }
 
 /// How each state gets its one zone.
+///
+/// ```
+/// use metastate::fit::Clusters;
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let three = FitOptions::default().clusters(Clusters::Count(3))?;
+/// assert_eq!(fit(&data, &three, &mut Silent)?.zones.clusters(), 3);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clusters {
     /// k-means on the memberships, one zone for each meta-state.
@@ -57,7 +86,21 @@ pub enum Clusters {
     Count(usize),
 }
 
+impl RefitKind {
+    /// The second fit that is made where nothing else is asked for: by likelihood where lambda is chosen, none otherwise. A whitened solution needs none.
+    pub fn unless_given(lambda_is_chosen: bool, objective: ObjectiveKind) -> Self {
+        if lambda_is_chosen && objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None }
+    }
+}
+
 impl Clusters {
+    /// How states get their zones where nothing else is asked for: by k-means where memberships are blurred by the penalty, as in the paper, by the largest
+    /// membership otherwise.
+    pub fn unless_given(refit: RefitKind, objective: ObjectiveKind) -> Self {
+        let blurred = refit == RefitKind::None && objective == ObjectiveKind::Paper;
+        if blurred { Clusters::Rank } else { Clusters::Membership }
+    }
+
     /// In words.
     #[must_use]
     pub fn describe(self) -> String {
@@ -70,6 +113,19 @@ impl Clusters {
 }
 
 /// The grid of lambdas from lambda_max down.
+///
+/// ```
+/// use metastate::fit::Path;
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let whole = FitOptions::default().path(Path { points: 4, whole: true, ..Path::default() })?;
+/// let points = fit(&data, &whole, &mut Silent)?.chosen.unwrap().points;
+/// assert_eq!(points.len(), 4);
+/// assert!(points.windows(2).all(|p| p[0].lambda > p[1].lambda)); // from lambda_max down
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Path {
     /// Values of lambda, at most.
@@ -90,8 +146,7 @@ impl Default for Path {
 const PAPER_THRESHOLD: f64 = 5e-5;
 /// Meta-states that the paper starts with, at most; a tenth of the states otherwise.
 const PAPER_START: usize = 300;
-/// Never more meta-states than this in the paper's own mode.
-pub const PAPER_MAX_RANK: usize = 300;
+pub use crate::solve::PAPER_MAX_RANK;
 /// Parts of the data that are held out in turn, unless the caller says otherwise.
 pub const FOLDS: usize = 5;
 /// Parts that may be held out in turn.
@@ -265,7 +320,7 @@ impl FitOptions {
         self
     }
 
-    /// How states get their zones. Unless given, by the largest membership after a second fit, whose memberships are near 0 and 1 and speak for themselves; by
+    /// How states get their zones. Unless given, by the largest membership after a second fit, whose memberships are near 0 and 1; by
     /// k-means without one, as in the paper, because penalised memberships are blurred.
     pub fn clusters(mut self, clusters: Clusters) -> Result<Self> {
         if clusters == Clusters::Count(0) {
@@ -320,17 +375,16 @@ impl FitOptions {
         self.lambda == Lambda::Chosen
     }
 
-    /// The second fit that will be made. A whitened solution needs none.
+    /// The second fit that will be made.
     #[must_use]
     pub fn refit_kind(&self) -> RefitKind {
-        self.refit.unwrap_or(if self.chooses() && self.objective == ObjectiveKind::Paper { RefitKind::Likelihood } else { RefitKind::None })
+        self.refit.unwrap_or_else(|| RefitKind::unless_given(self.chooses(), self.objective))
     }
 
     /// How states will get their zones.
     #[must_use]
     pub fn hard(&self) -> Clusters {
-        let blurred = self.refit_kind() == RefitKind::None && self.objective == ObjectiveKind::Paper;
-        self.clusters.unwrap_or(if blurred { Clusters::Rank } else { Clusters::Membership })
+        self.clusters.unwrap_or_else(|| Clusters::unless_given(self.refit_kind(), self.objective))
     }
 
     /// Whether the data is needed in parts that can be held out or drawn anew.
@@ -350,7 +404,7 @@ impl FitOptions {
         &self.solver
     }
 
-    /// What these options ask of each other: no value alone can tell.
+    /// Checks the options against each other.
     pub(super) fn check(&self, rows: usize, cols: usize, counted: bool) -> Result<()> {
         self.solver.check(rows, cols)?;
         if self.objective == ObjectiveKind::Whitened {

@@ -13,13 +13,15 @@ use crate::solve::{Control, Factors, Problem, Solution};
 
 /// Relative decrease and sweeps at which the least-squares refit ends.
 const LEAST_SQUARES: (f64, usize) = (1e-8, 2000);
-/// How often an interval holds what it speaks of.
+/// How often an interval contains the true value.
 pub const CONFIDENCE: f64 = 0.9;
 /// Passes and tolerance of the refit of each draw: it starts from the published solution, so few are enough.
 const PASSES_A_DRAW: usize = 60;
 const TOLERANCE_OF_A_DRAW: f64 = 1e-7;
 
 /// The second fit.
+///
+/// See the example of [`RefitKind`](super::RefitKind).
 #[derive(Debug, Clone)]
 pub enum Refit {
     /// By least squares.
@@ -45,6 +47,18 @@ impl Refit {
 }
 
 /// What the bootstrap found.
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default().bootstrap(20)?, &mut Silent)?;
+/// let found = &model.intervals.as_ref().unwrap().uncertainty;
+/// let (low, high) = (found.lower[(0, 0)], found.upper[(0, 0)]);
+/// assert!(low <= model.memberships()[(0, 0)] && model.memberships()[(0, 0)] <= high);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Intervals {

@@ -1,5 +1,5 @@
 //! What an interrupted run has left behind comes from a file, so it is checked against the data and the options before anything is computed from it. Numbers
-//! that can be computed again are; what nobody can know without doing the work anew (the score of a rank) must at least be a possible one.
+//! that can be computed again are; what cannot be known without repeating the work (the score of a rank) must at least be possible.
 
 use super::data::Data;
 use super::observe::Unfinished;

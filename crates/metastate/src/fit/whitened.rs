@@ -2,7 +2,7 @@
 //! the noise.
 //!
 //! 1. Rank and prior on held-out transitions, as always.
-//! 2. The likelihood at that rank. Its memberships and destinations span the directions that are worth looking in; nothing else is taken from it but the start.
+//! 2. The likelihood at that rank. Its memberships and destinations span the directions that cost less; apart from these, only the start is taken from it.
 //! 3. The noise: the largest singular value of what it leaves of the data, off those directions. lambda is [`ABOVE_NOISE`] times that, so no further direction pays because of noise.
 //! 4. The convex problem with those weights, prices and lambda, solved and proven. Its solution is the model.
 
@@ -18,7 +18,7 @@ use super::options::FitOptions;
 use crate::chain::Whitened;
 use crate::counts::Folds;
 use crate::error::{Error, Result};
-use crate::linalg::singular::{Products, TruncatedSvd, truncated_svd};
+use crate::linalg::singular::{MatrixFree, TruncatedSvd, truncated_svd};
 use crate::linalg::{Mat, Operator, thin};
 use crate::solve::path::LambdaPoint;
 use crate::solve::refit::{LikelihoodSettings, Observed, SpectralFits, likelihood, likelihood_watched};
@@ -33,7 +33,7 @@ use crate::solve::{
 pub const PRICE: f64 = 0.2;
 /// lambda, as a multiple of the noise.
 pub const ABOVE_NOISE: f64 = 2.5;
-/// The smallest noise that is told, beside the largest singular value of the data (which is one): below it there is none.
+/// The smallest noise that is reported, relative to the largest singular value of the data (which is one): below it there is none.
 const LEAST_NOISE: f64 = 1e-6;
 /// Precision of the noise, and vectors that its search may multiply by.
 const NOISE: (f64, usize) = (1e-4, 400);
@@ -104,7 +104,7 @@ pub(super) fn fit(data: &Data, options: &FitOptions, unfinished: &mut Unfinished
     let most = Settings { max_rank: choice.rank, start_rank: None, ..options.solver.clone() };
     let held_out = on_folds(&folds, choice.rank, choice.prior, &most, options.seed)?;
     choose::go_on(observer)?;
-    let (solution, metric, noise) = at_directions(&white, &directions.factors, &most, options.seed, &mut Watched(observer))?;
+    let (solution, metric, noise) = at_directions(&white, &directions.factors, &most, options.seed, &mut WatchedSolve(observer))?;
     super::not_interrupted(observer)?;
     let basis = |side: &Side| side.basis().clone();
     let worth = |scores: &HeldOut| (scores.log_likelihood(), scores.standard_error());
@@ -164,19 +164,19 @@ fn at_directions(
 
 /// The largest singular value of `(I - Q Q^T) (Z - E F^T) (I - S S^T)`.
 fn noise(white: &Whitened, inside: &Factors, metric: &Metric, seed: u64) -> f64 {
-    let rest = Rest { white, inside, metric };
+    let rest = OffDirections { white, inside, metric };
     let svd = truncated_svd(&rest, &TruncatedSvd { rank: 1, tolerance: NOISE.0, steps: NOISE.1, seed });
     svd.values.first().copied().unwrap_or(0.0).max(LEAST_NOISE)
 }
 
 /// What is left of the data off the directions found. E and F lie in them, so `Z - E F^T` and Z leave the same; what is subtracted keeps the numbers small.
-struct Rest<'a> {
+struct OffDirections<'a> {
     white: &'a Whitened,
     inside: &'a Factors,
     metric: &'a Metric,
 }
 
-impl Rest<'_> {
+impl OffDirections<'_> {
     fn off(side: &Side, x: &Mat) -> Mat {
         let inside = side.inside(x);
         let mut out = x.clone();
@@ -191,30 +191,30 @@ impl Rest<'_> {
     }
 }
 
-impl Products for Rest<'_> {
+impl MatrixFree for OffDirections<'_> {
     fn shape(&self) -> (usize, usize) {
         (self.white.z.rows(), self.white.z.cols())
     }
 
     fn times(&self, x: &Mat, out: &mut Mat) {
-        let x = Rest::off(&self.metric.right, x);
+        let x = OffDirections::off(&self.metric.right, x);
         self.white.z.apply(&x, out);
-        Rest::less(out, &self.inside.u, &self.inside.v, &x);
-        *out = Rest::off(&self.metric.left, out);
+        OffDirections::less(out, &self.inside.u, &self.inside.v, &x);
+        *out = OffDirections::off(&self.metric.left, out);
     }
 
     fn transposed_times(&self, y: &Mat, out: &mut Mat) {
-        let y = Rest::off(&self.metric.left, y);
+        let y = OffDirections::off(&self.metric.left, y);
         self.white.z.apply_transpose(&y, out);
-        Rest::less(out, &self.inside.v, &self.inside.u, &y);
-        *out = Rest::off(&self.metric.right, out);
+        OffDirections::less(out, &self.inside.v, &self.inside.u, &y);
+        *out = OffDirections::off(&self.metric.right, out);
     }
 }
 
 /// Lets the solve be watched. It takes seconds, and its points are in other coordinates: nothing of it is kept.
-struct Watched<'a>(&'a mut dyn FitObserver);
+struct WatchedSolve<'a>(&'a mut dyn FitObserver);
 
-impl Observer for Watched<'_> {
+impl Observer for WatchedSolve<'_> {
     fn progress(&mut self, progress: &Progress) -> Control {
         self.0.progress(progress)
     }

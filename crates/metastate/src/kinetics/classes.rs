@@ -15,7 +15,18 @@ fn latent_connected(left: &Mat, right: &Mat) -> bool {
     classes == 1 && (0..right.rows()).all(|i| right.row(i).iter().any(|x| *x > 0.0))
 }
 
-/// How the states hang together.
+/// Which states can reach which.
+///
+/// ```
+/// use metastate::kinetics::Classes;
+/// use metastate::{DenseOperator, Mat};
+///
+/// // State 0 leads to state 1, which is never left.
+/// let found = Classes::of(&DenseOperator::new(Mat::from_vec(2, 2, vec![0.5, 0.5, 0.0, 1.0])?));
+/// assert!(!found.connected() && found.transient(0));
+/// assert_eq!(found.absorbing_states(), 1);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Classes {
@@ -49,7 +60,7 @@ impl Classes {
         self.closed.len() == 1
     }
 
-    /// Whether a state can be left for good.
+    /// Whether a state can be left and never reached again.
     #[must_use]
     pub fn transient(&self, state: usize) -> bool {
         !self.closed[self.class_of[state] as usize]
@@ -63,7 +74,7 @@ impl Classes {
         list
     }
 
-    /// States that can be left for good.
+    /// States that can be left and never reached again.
     #[must_use]
     pub fn transient_states(&self) -> usize {
         (0..self.class_of.len()).filter(|&i| self.transient(i)).count()
@@ -104,7 +115,7 @@ impl Classes {
             };
         }
         if transient > 0 {
-            text += &format!("; {transient} states are left for good sooner or later and have fates instead of stationary shares");
+            text += &format!("; {transient} states are left for ever sooner or later and have fates instead of stationary shares");
             if share < 1.0 {
                 text += &format!(" ({:.3} % of the transitions begin there; the times are those of the rest)", 100.0 * (1.0 - share));
             }

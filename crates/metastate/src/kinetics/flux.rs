@@ -1,4 +1,4 @@
-//! Transition path theory: who carries the current from A to B, at what rate, along which ways (Metzner, Schütte and Vanden-Eijnden 2009; nothing is assumed reversible).
+//! Transition path theory: the current from A to B, its rate, and the ways that it takes (Metzner, Schütte and Vanden-Eijnden 2009; nothing is assumed reversible).
 //!
 //! With the stationary law a, the forward committor q+ and the backward one q-, the current along j -> k is `f_jk = a_j q-_j K_jk q+_k`; what leaves A in total, F, divided by `sum_j a_j q-_j` is
 //! the rate from A to B.
@@ -9,6 +9,18 @@ use crate::error::{Error, Result};
 use crate::linalg::Mat;
 
 /// The current from A to B.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::Flux;
+///
+/// let chain = Mat::from_vec(3, 3, vec![0.9, 0.1, 0.0, 0.05, 0.9, 0.05, 0.0, 0.1, 0.9])?;
+/// let flux = Flux::of_chain(&chain, &[0], &[2])?;
+/// let ways = flux.pathways(&[0], &[2], 0.99);
+/// assert_eq!(ways[0].nodes, [0, 1, 2]); // there is no other way
+/// assert!((ways[0].flux - flux.total).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Flux {
@@ -27,6 +39,8 @@ pub struct Flux {
 }
 
 /// One way from A to B.
+///
+/// See the example of [`Flux`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Pathway {
@@ -69,7 +83,7 @@ impl Flux {
         Ok(Flux::assembled(gross, forward, backward, total, on_the_way))
     }
 
-    /// The strongest ways from A to B, strongest first, until this share of the current is told: each takes what its narrowest step can carry.
+    /// The strongest ways from A to B, strongest first, until they carry this share of the current: each carries as much as its narrowest step can.
     #[must_use]
     pub fn pathways(&self, from: &[usize], to: &[usize], share: f64) -> Vec<Pathway> {
         let mut left = self.net.clone();

@@ -10,6 +10,8 @@ use crate::linalg::{Csr, Mat, thin};
 use crate::solve::bootstrap::Resample;
 
 /// The slowest timescale at one lag, in frames, with its interval where there is one.
+///
+/// See the example of [`advice`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LagPoint {
     /// The lag in frames.
@@ -127,6 +129,15 @@ impl Kinetics {
 }
 
 /// `K^n` by repeated squaring, rows divided by their sums so that rounding does not grow.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::power;
+///
+/// let chain = Mat::from_vec(2, 2, vec![0.5, 0.5, 0.25, 0.75])?;
+/// assert_eq!(power(&chain, 2).row(0), [0.375, 0.625]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn power(chain: &Mat, mut n: u64) -> Mat {
     let s = chain.rows();
@@ -158,6 +169,15 @@ const LEVEL: f64 = 0.15;
 
 /// What lag to take, in one sentence. The shortest lag from which on the slowest timescale stays within 15 % of the ones at all longer lags (or within their intervals) is long enough; a lag beyond the
 /// slowest timescale itself says nothing any more.
+///
+/// ```
+/// use metastate::kinetics::{LagPoint, advice};
+///
+/// let at = |lag: f64, timescale: f64| LagPoint { lag, timescale, low: timescale, high: timescale };
+/// let points = [at(1.0, 40.0), at(5.0, 98.0), at(10.0, 100.0), at(20.0, 101.0)];
+/// assert!(advice(&points, 1.0).unwrap().starts_with("lag 1 is too short"));
+/// assert!(advice(&points, 5.0).unwrap().starts_with("lag 5 is long enough"));
+/// ```
 #[must_use]
 pub fn advice(points: &[LagPoint], lag: f64) -> Option<String> {
     let mut useful: Vec<LagPoint> = points.iter().copied().filter(|p| p.timescale.is_finite() && p.timescale > 0.0).collect();

@@ -10,6 +10,17 @@ use crate::linalg::{Csr, Mat, Operator, thin};
 pub type Set = Vec<bool>;
 
 /// The chain of the states, with functions that span what is slow in it.
+///
+/// ```
+/// use metastate::kinetics::Microstates;
+/// use metastate::{DenseOperator, Mat};
+///
+/// let p = DenseOperator::new(Mat::from_vec(3, 3, vec![0.9, 0.1, 0.0, 0.05, 0.9, 0.05, 0.0, 0.1, 0.9])?);
+/// let states = Microstates::new(&p, &Mat::from_fn(3, 1, |_, _| 1.0))?;
+/// let steps = states.steps_to(&[false, false, true])?;
+/// assert!((steps[0] - 40.0).abs() < 1e-9); // 10 to state 1, and 30 from there
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Microstates {
     p: Csr,

@@ -1,7 +1,7 @@
-//! Kinetics: times, rates and fates that neither a prior nor a penalty makes.
+//! Kinetics: times, rates and fates (where the chain ends) that depend on neither a prior nor a penalty.
 //!
-//! The factors of a fit are shrunk: a prior or a penalty draws all memberships towards their mean, and `K = V^T U` forgets faster than the data do. The memberships
-//! themselves lose little by it, because shrinking all of them alike leaves the space that they span as it was. So the chain of the meta-states is estimated once more
+//! The factors of a fit are shrunk: a prior or a penalty draws all memberships towards their mean, and the timescales of `K = V^T U` are shorter than those of the data. The memberships
+//! themselves lose little by it, because shrinking all of them alike does not change the space that they span. So the chain of the meta-states is estimated once more
 //! on the data, at the memberships found:
 //!
 //! ```text
@@ -12,10 +12,10 @@
 //! itself, whatever m, D and the shrinking. Elsewhere the few steps turn the space towards the slow processes. `docs/kinetics.md` measures bias and spread, beside the alternatives that
 //! were tried.
 //!
-//! The projection may have small negative entries. [`Kinetics::chain`] is the stochastic matrix next to it in the norm of `W^T D W`; passage times, committors, fluxes and forecasts are
-//! its own, timescales are those of the projection.
+//! The projection may have small negative entries. [`Kinetics::chain`] is the stochastic matrix nearest to it in the norm of `W^T D W`; passage times, committors, fluxes and forecasts are
+//! computed from this chain, timescales from the projection.
 //!
-//! First of all comes connectivity (`classes`): what the data never join has no time between them, and no prior may invent one.
+//! Connectivity comes first (`classes`): where the data do not connect two states, there is no time between them, and no prior may make one.
 
 mod classes;
 mod flux;
@@ -41,11 +41,11 @@ use crate::linalg::{Csr, Mat, Operator, thin};
 use crate::solve::bootstrap::Resample;
 use project::{Basis, Moments};
 
-/// The slowest timescale may be shorter than the microstates' own by this factor before the result says that its meta-states cannot carry it.
+/// The slowest timescale may be shorter than the microstates' own by this factor before the result says that its meta-states cannot represent it.
 const CARRIES: f64 = 1.5;
 /// A meta-state that the data leave fewer times than this is named.
 const FEW_EXITS: f64 = 5.0;
-/// The projection and its stochastic neighbour may differ by this share in the slowest timescale before it is told.
+/// The projection and its stochastic neighbour may differ by this share in the slowest timescale before a sentence says so.
 const NEAR: f64 = 0.2;
 
 /// Sweeps that the search for the stochastic neighbour may take, and the work (`s^3` a sweep) that it may take where it is done once for each part of the data: what is left after that is left in
@@ -58,6 +58,8 @@ fn sweeps(s: usize) -> usize {
 }
 
 /// What kinetics are estimated from: the empirical chain and how often each state was left.
+///
+/// See the example of [`Kinetics`].
 #[derive(Debug, Clone, Copy)]
 pub struct Observations<'a> {
     /// P.
@@ -88,6 +90,21 @@ impl Uncertain<'_> {
 }
 
 /// The chain of the meta-states as the data have it.
+///
+/// ```
+/// use metastate::kinetics::{Kinetics, Observations};
+/// use metastate::{Chain, Counts, Estimate, Mat, StateIndex};
+///
+/// let inside = [(0, 1), (1, 0), (0, 0), (1, 1), (2, 3), (3, 2), (2, 2), (3, 3)].repeat(20);
+/// let counts = Counts::from_pairs(StateIndex::numbered(4), inside.into_iter().chain([(1, 2), (2, 1)]))?;
+/// let chain = Chain::estimate(&counts, &Estimate::default())?;
+/// let u = Mat::from_fn(4, 2, |i, j| f64::from(u8::from((i < 2) == (j == 0))));
+/// let data = Observations { p: chain.p(), departures: chain.departures(), overlap: 1.0, counted: true };
+/// let found = Kinetics::estimate(&u, &data, false, None)?;
+/// assert!(found.chain[(0, 0)] > 0.98); // 1 of 81 departures leaves the group
+/// assert!(found.modes[1].timescale > 30.0 && found.carries);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Kinetics {
@@ -109,7 +126,7 @@ pub struct Kinetics {
     pub share: f64,
     /// Steps of P that the memberships were carried along, m.
     pub steps: usize,
-    /// Whether the memberships of all meta-states can be told apart; where not, so cannot their times.
+    /// Whether the memberships of all meta-states are different enough to be distinguished. Where they are not, their times cannot be distinguished either.
     pub told_apart: bool,
     /// Whether detailed balance was imposed.
     pub reversible: bool,
@@ -212,14 +229,14 @@ impl Kinetics {
         if !self.straddling.is_empty() {
             self.carries = false;
             self.sentences.push(format!(
-                "meta-states {} hold states that the data never join in both directions; times between such states are infinite and this model does not show it: ask for more meta-states, or for --connected largest",
+                "meta-states {} hold states that the data do not connect in both directions; times between such states are infinite and this model does not show it: take more meta-states, or --connected largest",
                 names(&self.straddling)
             ));
         }
         if !basis.told_apart {
             self.carries = false;
             self.sentences.push(
-                "the memberships of some meta-states are all but the same, so that the data cannot tell their times apart: ask for fewer meta-states or a smaller penalty"
+                "the memberships of some meta-states are nearly the same, so that the data cannot tell their times apart: take fewer meta-states or a smaller penalty"
                     .to_owned(),
             );
         }
@@ -230,7 +247,7 @@ impl Kinetics {
         {
             self.carries = false;
             self.sentences.push(format!(
-                "these meta-states cannot carry the slowest process: {} lags here, {} in the states' own chain; ask for more meta-states, a longer lag or a refit by likelihood",
+                "these meta-states cannot represent the slowest process: its timescale is {} lags here and {} in the states' own chain; take more meta-states, a longer lag or a refit by likelihood",
                 short(own),
                 short(micro)
             ));
@@ -248,7 +265,7 @@ impl Kinetics {
         let rare = self.rarely_left(basis, data);
         if !rare.is_empty() {
             self.sentences.push(format!(
-                "the data leave meta-states {} fewer than {FEW_EXITS:.0} times: times that lead out of them are rough, see --bootstrap",
+                "the data leave meta-states {} fewer than {FEW_EXITS:.0} times: the times to leave them are uncertain, see --bootstrap",
                 names(&rare)
             ));
         }
@@ -298,6 +315,16 @@ pub fn modes_of(projected: &Mat, chain: &Mat) -> Vec<Mode> {
 }
 
 /// Mean steps of a chain from one meta-state to another, at least one; the mean return time where both are the same.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::mean_first_passage;
+///
+/// let chain = Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8])?;
+/// assert!((mean_first_passage(&chain, 0, 1) - 10.0).abs() < 1e-12);
+/// assert!((mean_first_passage(&chain, 0, 0) - 1.5).abs() < 1e-12); // the mean return time is 1 / pi_0
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn mean_first_passage(chain: &Mat, from: usize, to: usize) -> f64 {
     let others: Vec<usize> = (0..chain.rows()).filter(|&j| j != to).collect();
@@ -311,6 +338,16 @@ pub fn mean_first_passage(chain: &Mat, from: usize, to: usize) -> f64 {
 }
 
 /// The probability of meeting one of `to` before any of `from`, from each meta-state of a chain.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::committor_of_chain;
+///
+/// let chain = Mat::from_vec(3, 3, vec![0.9, 0.1, 0.0, 0.05, 0.9, 0.05, 0.0, 0.1, 0.9])?;
+/// let reaches = committor_of_chain(&chain, &[0], &[2])?;
+/// assert!((reaches[1] - 0.5).abs() < 1e-12); // from the middle both ends are as likely
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn committor_of_chain(chain: &Mat, from: &[usize], to: &[usize]) -> Result<Vec<f64>> {
     flux::check(chain.rows(), from, to)?;
     Ok(first_met(chain, from, to))
@@ -332,6 +369,16 @@ pub fn stationary_of_chain(chain: &Mat, start: &[f64]) -> (Vec<Vec<usize>>, Vec<
 }
 
 /// The probability of ending in each closed class of a chain, `s x classes`.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::fates_of_chain;
+///
+/// // From 1 the chain ends in 0 three times of four, else in 2.
+/// let (_, fates) = fates_of_chain(&Mat::from_vec(3, 3, vec![1.0, 0.0, 0.0, 0.3, 0.6, 0.1, 0.0, 0.0, 1.0])?);
+/// assert!((fates[(1, 0)] - 0.75).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn fates_of_chain(chain: &Mat) -> (Structure, Mat) {
     let structure = Structure::of(chain);
@@ -361,7 +408,7 @@ fn takes_over(found: &[Mode], chain: &Mat, unit: usize) -> bool {
     found.iter().skip(unit).any(|m| m.modulus() >= 1.0) || found.len() < chain.rows()
 }
 
-/// Four digits, as people write them.
+/// A number with four digits.
 pub(crate) fn short(x: f64) -> String {
     let digits = if x.abs() >= 1.0 && x.is_finite() { (3 - x.abs().log10().floor() as i32).max(0) as usize } else { 4 };
     format!("{x:.digits$}")

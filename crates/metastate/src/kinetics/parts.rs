@@ -40,6 +40,8 @@ pub struct Lighter {
 }
 
 /// The scale on which errors are alike on both sides.
+///
+/// See the example of [`interval`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Times and rates: the logarithm.
@@ -65,6 +67,14 @@ impl Scale {
 }
 
 /// The interval of a number, of its values with each part weighing less. An infinite time stays infinite; a share of nothing or of all, and whatever has not two parts, has no interval (NaN).
+///
+/// ```
+/// use metastate::kinetics::{Scale, interval};
+///
+/// // A time of 10, and what it is with each of four parts of the data weighing a tenth less.
+/// let (low, high) = interval(10.0, [9.9, 10.1, 10.05, 9.95].into_iter(), Scale::Times, 0.9);
+/// assert!(low < 10.0 && 10.0 < high);
+/// ```
 pub fn interval(value: f64, lighter: impl Iterator<Item = f64>, scale: Scale, confidence: f64) -> (f64, f64) {
     let at = scale.there(value);
     let places: Vec<f64> = lighter.map(|x| scale.there(x)).collect();

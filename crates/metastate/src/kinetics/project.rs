@@ -6,7 +6,7 @@ use crate::linalg::{Csr, Mat, Operator, simplex, small, thin};
 
 /// Steps of P that the memberships are carried along. `docs/kinetics.md`: one removes most of the projection's error, from four on nothing changes any more, many lose the faster meta-states.
 const STEPS: usize = 4;
-/// Meta-states are told apart where the correlations of their memberships have no eigenvalue below this.
+/// Meta-states can be distinguished where the correlations of their memberships have no eigenvalue below this.
 const TOLD_APART: f64 = 1e-9;
 /// Powers of P in the space that the microstates' own eigenvalues are sought in, and its largest size.
 const POWERS: usize = 6;

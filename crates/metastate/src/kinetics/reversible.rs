@@ -10,6 +10,8 @@ const STILL: f64 = 1e-12;
 const STEPS: usize = 100_000;
 
 /// A chain with detailed balance, `pi_i p_ij = pi_j p_ji`.
+///
+/// See the example of [`reversible`].
 #[derive(Debug, Clone)]
 pub struct Reversible {
     p: SparseOperator,
@@ -39,6 +41,18 @@ impl Reversible {
 
 /// The most likely reversible chain behind counts: `x_ij = (c_ij + c_ji) / (c_i / x_i + c_j / x_j)` with `x_i = sum_j x_ij`, to a fixed point (Bowman and others 2009). A state that is never
 /// left has no say in how it is left; with detailed balance it is left as it is entered.
+///
+/// ```
+/// use metastate::Csr;
+/// use metastate::kinetics::reversible;
+///
+/// // Seen 0 to 1 to 2 to 0 more often than the other way round.
+/// let counts = Csr::from_triplets(3, 3, &[(0, 1, 8.0), (1, 2, 8.0), (2, 0, 8.0), (1, 0, 2.0), (2, 1, 2.0), (0, 2, 2.0)])?;
+/// let found = reversible(&counts)?;
+/// assert!(found.converged());
+/// assert!(found.law().iter().all(|pi| (pi - 1.0 / 3.0).abs() < 1e-9)); // pi_i p_ij = pi_j p_ji
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn reversible(counts: &Csr) -> Result<Reversible> {
     let d = counts.rows();
     let both = symmetric(counts)?;
@@ -112,6 +126,16 @@ pub(super) fn of_operator(data: &Observations) -> Result<Reversible> {
 }
 
 /// `(a_j K_jk + a_k K_kj) / (2 a_j)`, a the stationary law of K: it keeps that law. A chain with several closed classes, or transient meta-states, comes back as it is where it has no law.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::with_detailed_balance;
+///
+/// // A chain that goes round and round becomes one that goes both ways alike.
+/// let round = Mat::from_vec(3, 3, vec![0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0])?;
+/// assert!((with_detailed_balance(&round)[(0, 2)] - 0.5).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn with_detailed_balance(chain: &Mat) -> Mat {
     let s = chain.rows();

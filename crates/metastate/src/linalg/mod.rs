@@ -1,4 +1,4 @@
-//! Matrices and the few products that the method needs. Nothing here knows of Markov chains.
+//! Matrices and the few products that the method needs. Nothing here is specific to Markov chains.
 
 pub(crate) mod assignment;
 mod csr;

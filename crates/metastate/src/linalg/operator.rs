@@ -1,11 +1,11 @@
-//! How the solver sees a transition matrix: two products and its rows. Where P lives (sparse in memory, dense, exact low
-//! rank, and later mapped or shared between processes) is known to nobody else.
+//! How the solver sees a transition matrix: two products and its rows. Only this module knows how P is stored (sparse in memory,
+//! dense, or in exact low rank).
 
 use super::thin::{self, BLOCK};
 use super::{Csr, Mat, wide};
 use crate::error::{Error, Result};
 
-/// One row of an operator, as it is stored.
+/// One row of an operator, in the form in which it is stored.
 #[derive(Debug, Clone, Copy)]
 pub enum Row<'a> {
     /// Columns (ascending) and values; all else is zero.
@@ -42,7 +42,19 @@ impl Row<'_> {
     }
 }
 
-/// A matrix P known by its products with thin matrices: rows are origins, columns destinations. In a chain that goes on from where it arrives they are the same set.
+/// A matrix P known by its products with thin matrices: rows are origins, columns destinations. In a chain whose steps can follow each other they are the same set.
+///
+/// ```
+/// use metastate::{DenseOperator, Mat, Operator};
+///
+/// let p = DenseOperator::new(Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8])?);
+/// let (x, mut out) = (Mat::from_vec(2, 1, vec![1.0, 0.0])?, Mat::default());
+/// p.apply(&x, &mut out); // the first column of P
+/// assert_eq!(out.as_slice(), [0.9, 0.2]);
+/// p.apply_transpose(&x, &mut out); // the first row
+/// assert_eq!(out.as_slice(), [0.9, 0.1]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub trait Operator: Send + Sync + std::fmt::Debug {
     /// Number of rows.
     fn rows(&self) -> usize;
@@ -84,6 +96,17 @@ pub trait Operator: Send + Sync + std::fmt::Debug {
 /// Sparse rows, with the transpose beside them so that both products stream; rows without data are uniform and implicit.
 ///
 /// Where P comes from counts it has no values of its own: it is the counts, by row and by column, and what each row is divided by. Whoever needs the counts as well shares them.
+///
+/// ```
+/// use metastate::{Csr, Mat, Operator, SparseOperator};
+///
+/// // Row 0 leads to state 1; nothing is known of row 1, so it is uniform.
+/// let p = SparseOperator::new(Csr::from_triplets(2, 2, &[(0, 1, 1.0)])?, vec![1])?;
+/// let (x, mut out) = (Mat::from_vec(2, 1, vec![1.0, 3.0])?, Mat::default());
+/// p.apply(&x, &mut out);
+/// assert_eq!(out.as_slice(), [3.0, 2.0]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct SparseOperator {
     /// P, or counts.
@@ -221,6 +244,8 @@ impl Operator for SparseOperator {
 }
 
 /// A matrix with all its entries in memory.
+///
+/// See the example of [`Operator`].
 #[derive(Debug, Clone)]
 pub struct DenseOperator {
     p: Mat,
@@ -261,6 +286,17 @@ impl Operator for DenseOperator {
 }
 
 /// `P = L R^T` with thin factors, as for the paper's planted chains: products cost `O((m + n) r s)`.
+///
+/// ```
+/// use metastate::{LowRankOperator, Mat, Operator};
+///
+/// // One meta-state: all three states lead to the same places.
+/// let p = LowRankOperator::new(Mat::from_fn(3, 1, |_, _| 1.0), Mat::from_vec(3, 1, vec![0.5, 0.25, 0.25])?)?;
+/// let mut out = Mat::default();
+/// p.apply(&Mat::from_fn(3, 1, |i, _| i as f64), &mut out);
+/// assert_eq!(out.as_slice(), [0.75; 3]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct LowRankOperator {
     left: Mat,

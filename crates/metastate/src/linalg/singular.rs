@@ -16,7 +16,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Mat, small, thin, wide};
 
 /// Both products of a matrix with blocks of vectors.
-pub trait Products: Sync {
+pub trait MatrixFree: Sync {
     /// Number of rows and of columns.
     fn shape(&self) -> (usize, usize);
     /// `out = A x`.
@@ -73,7 +73,7 @@ const ROUNDING: f64 = 1e-14;
 const NOTHING_NEW: f64 = 1e-10;
 
 /// The leading triplets. Fewer than asked for where A has a smaller rank.
-pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
+pub fn truncated_svd(a: &impl MatrixFree, settings: &TruncatedSvd) -> Svd {
     let (rows, columns) = a.shape();
     let wanted = settings.rank.min(rows.min(columns));
     let room = (2 * wanted + EXTRA_ROOM).min(rows.min(columns));
@@ -112,7 +112,7 @@ pub fn truncated_svd(a: &impl Products, settings: &TruncatedSvd) -> Svd {
 }
 
 /// The triplets that the bases hold, with their true residuals.
-fn finish(a: &impl Products, run: &Bidiagonal<'_, impl Products>, wanted: usize, tolerance: f64) -> Svd {
+fn finish(a: &impl MatrixFree, run: &Bidiagonal<'_, impl MatrixFree>, wanted: usize, tolerance: f64) -> Svd {
     let small = run.small();
     let k = wanted.min(small.values.len());
     let (u, v) = run.lifted(&small, k);
@@ -152,10 +152,10 @@ impl Small {
 }
 
 /// `A V = U B`, `A^T U = V B^T + beta next e^T`.
-struct Bidiagonal<'a, A: Products> {
+struct Bidiagonal<'a, A: MatrixFree> {
     a: &'a A,
-    v: Basis,
-    u: Basis,
+    v: GrowingBasis,
+    u: GrowingBasis,
     /// Only its first `v.len()` rows and columns are in use.
     b: Mat,
     beta: f64,
@@ -166,11 +166,11 @@ struct Bidiagonal<'a, A: Products> {
     rng: Xoshiro256PlusPlus,
 }
 
-impl<'a, A: Products> Bidiagonal<'a, A> {
+impl<'a, A: MatrixFree> Bidiagonal<'a, A> {
     fn new(a: &'a A, room: usize, seed: u64) -> Self {
         let (rows, columns) = a.shape();
         let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let (v, u) = (Basis::new(columns), Basis::new(rows));
+        let (v, u) = (GrowingBasis::new(columns), GrowingBasis::new(rows));
         let mut run = Bidiagonal { a, v, u, b: Mat::zeros(room, room), beta: 0.0, next: None, scale: 0.0, rng };
         run.next = run.fresh();
         run
@@ -269,13 +269,13 @@ impl<'a, A: Products> Bidiagonal<'a, A> {
 }
 
 /// Orthonormal vectors, one a row.
-struct Basis {
+struct GrowingBasis {
     vectors: Mat,
 }
 
-impl Basis {
+impl GrowingBasis {
     fn new(length: usize) -> Self {
-        Basis { vectors: Mat::zeros(0, length) }
+        GrowingBasis { vectors: Mat::zeros(0, length) }
     }
 
     fn len(&self) -> usize {
@@ -380,7 +380,7 @@ mod tests {
 
     struct Dense(Mat);
 
-    impl Products for Dense {
+    impl MatrixFree for Dense {
         fn shape(&self) -> (usize, usize) {
             (self.0.rows(), self.0.cols())
         }

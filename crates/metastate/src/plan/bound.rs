@@ -4,14 +4,16 @@
 //! `e = gamma max |(P - X) v|`, and a policy that is greedy for values that are off by e loses at most `2 e / (1 - gamma)` at any state, against all policies on the same pairs. Since `|(P - X) v|` is at
 //! most half the span of v times `||P - X||_1`, and v spans at most `span(r) / (1 - gamma)`, that is at most `2 gamma / (1 - gamma)^2 span(r) ||P - X||_1 / 2`: the first form is never worse.
 //!
-//! Here P is the counted chain. The bound is a theorem about a process whose next states fall exactly as often as they were counted, with these rewards. Of the true process it proves nothing: with few
-//! records a pair the counts are far from it, further than the model is, and the bound is larger than what any policy could lose at all. [`LossBound::says_something`] tells.
+//! Here P is the counted chain. The bound is a theorem about a process whose next states fall exactly as often as they were counted, with these rewards. About the true process it proves nothing: with few
+//! records of a pair the counts are further from it than the model is, and the bound is larger than what any policy could lose. [`LossBound::says_something`] says whether it is smaller.
 
 use super::decide::Plan;
 use super::log::Tried;
 use crate::linalg::{Mat, thin};
 
 /// What a policy can lose where next states fall as often as they were counted.
+///
+/// See the example of [`loss_bound`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct LossBound {
@@ -32,6 +34,21 @@ impl LossBound {
 }
 
 /// Compares the counted chain with the fitted one, pair by pair.
+///
+/// ```
+/// use metastate::plan::{Decisions, loss_bound};
+/// use metastate::simulate::controlled;
+///
+/// let world = controlled(20, 2, 2, 1)?; // the truth
+/// let tried = world.tries(50, 0.1, 1)?.tried()?; // what a log of it says
+/// let (paid, all) = (world.rewards(), vec![true; tried.pairs.len()]);
+/// let v = metastate::Mat::from_fn(tried.reached.len(), 2, |j, k| world.v[(tried.reached[j] as usize, k)]);
+/// let decisions = Decisions { pairs: &tried.pairs, reached: &tried.reached, u: &world.u, v: &v, rewards: &paid, allowed: &all };
+/// let plan = decisions.solve(0.5)?;
+/// let bound = loss_bound(&tried, &world.u, &v, &paid, &plan, 0.5);
+/// assert!(0.0 < bound.loss && bound.loss <= bound.by_norm);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn loss_bound(tried: &Tried, u: &Mat, v: &Mat, rewards: &[f64], plan: &Plan, discount: f64) -> LossBound {
     let values: Vec<f64> = tried.reached.iter().map(|s| plan.value[*s as usize]).collect();
     let (n, s) = (v.rows(), v.cols());

@@ -1,4 +1,4 @@
-//! What a policy earns, told by records that it was not learnt from.
+//! What a policy earns, estimated on records that it was not learnt from.
 //!
 //! The log is dealt into folds, whole episodes where it has them. On all folds but one the chain is fitted again at the rank and prior of the model, rewards are estimated and a plan is made; on the fold
 //! that was held out the plan's own claim is corrected by what it missed there (the doubly robust estimate in its marginalised form, Kallus and Uehara 2020):
@@ -25,6 +25,8 @@ use crate::solve::refit::{LikelihoodSettings, SpectralFits};
 const NORMAL_95: f64 = 1.959964;
 
 /// How a policy is checked.
+///
+/// See the example of [`check`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CheckSettings {
     /// Meta-states.
@@ -51,6 +53,8 @@ pub enum Unit {
 }
 
 /// What held-out records say.
+///
+/// See the example of [`check`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Checked {
@@ -60,7 +64,7 @@ pub struct Checked {
     pub error: f64,
     /// The interval that holds it 19 times of 20.
     pub interval: (f64, f64),
-    /// What the same policies claim of themselves.
+    /// What the model predicts for the same policies.
     pub claimed: f64,
     /// What the episodes of the log earned themselves, discounted; none without episodes.
     pub log: Option<f64>,
@@ -76,7 +80,19 @@ pub struct Checked {
     pub folds: usize,
 }
 
-/// Checks policies learnt on parts of the log on the rest. `going` is asked between the parts and may end it.
+/// Checks policies that were learnt on a part of the log on the rest of it. `going` is asked between the parts and may end it.
+///
+/// ```
+/// use metastate::plan::{CheckSettings, check};
+/// use metastate::simulate::controlled;
+///
+/// let log = controlled(10, 2, 2, 1)?.episodes(100, 10, 0.1, 1)?;
+/// let settings = CheckSettings { rank: 2, prior: 1.0, discount: 0.8, untried: false, folds: 2, seed: 0 };
+/// let found = check(&log, &log.tried()?, &settings, || true)?;
+/// assert!(found.interval.0 < found.value && found.value < found.interval.1);
+/// assert_eq!(found.units, 100); // whole episodes were held out
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn check(log: &Log, tried: &Tried, settings: &CheckSettings, mut going: impl FnMut() -> bool) -> Result<Checked> {
     let (k, units) = (settings.folds, log.units());
     if k < 2 || units < 2 * k {

@@ -4,12 +4,14 @@ use super::log::Pairs;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, small, thin};
 
-/// A better action must be better by this, relative to the largest value: rounding must not make a policy turn in circles.
+/// An action must be better by this, relative to the largest value, to be taken: rounding must not make a policy change for ever.
 const BETTER: f64 = 1e-12;
 /// Policies that are tried at most; a dozen is usual.
 const MOST_ROUNDS: usize = 1000;
 
 /// A controlled chain `P_a = U_a V^T` with its rewards.
+///
+/// The example of [`solve`](Decisions::solve) finds the best policy of one.
 #[derive(Debug, Clone, Copy)]
 pub struct Decisions<'a> {
     /// Which pairs of state and action there are.
@@ -20,13 +22,15 @@ pub struct Decisions<'a> {
     pub u: &'a Mat,
     /// Profiles, one row a state that is reached.
     pub v: &'a Mat,
-    /// What each pair is paid.
+    /// The reward of each pair.
     pub rewards: &'a [f64],
     /// Pairs that a policy may take.
     pub allowed: &'a [bool],
 }
 
 /// A policy with its values in the fitted model.
+///
+/// See the example of [`Decisions::solve`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// What is paid from the next step on where a step leads into each meta-state, `w`.
@@ -73,7 +77,7 @@ impl Decisions<'_> {
         Ok(())
     }
 
-    /// The best policy of the model, by better and better policies: each is evaluated exactly by one system of s equations.
+    /// The best policy of the model, by policy iteration: each policy is evaluated exactly by one system of s equations.
     ///
     /// ```
     /// use metastate::Mat;
@@ -120,7 +124,7 @@ impl Decisions<'_> {
         (0..self.pairs.len()).map(|p| self.rewards[p] + discount * thin::dot(self.u.row(p), worth)).collect()
     }
 
-    /// The best allowed pair of each state, the first of equals; one that is taken now stays unless another is better by more than rounding.
+    /// The best allowed pair of each state; of several equally good ones the first. The pair that is taken now stays unless another is better by more than rounding.
     fn best(&self, q: &[f64], now: Option<&[Option<usize>]>) -> Vec<Option<usize>> {
         let size = q.iter().fold(0.0f64, |a, x| a.max(x.abs()));
         let of = |s: usize| {

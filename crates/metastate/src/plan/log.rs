@@ -12,6 +12,8 @@ use crate::linalg::Csr;
 pub const BETWEEN: &str = " | ";
 
 /// Records as columns, in order: states and actions by their number in the lists of labels.
+///
+/// The example of [`Log`] has some.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records {
     /// The state in which something was done.
@@ -168,6 +170,15 @@ impl Log {
 }
 
 /// Pairs of state and action, ordered by state, then action.
+///
+/// ```
+/// use metastate::plan::Pairs;
+///
+/// // In state 0 actions 0 and 1 were tried, in state 1 action 1.
+/// let pairs = Pairs::new(vec![0, 0, 1], vec![0, 1, 1], 2, 2)?;
+/// assert_eq!((pairs.of(0), pairs.position(1, 1), pairs.position(1, 0)), (0..2, Some(2), None));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pairs {
     /// The state of each pair.
@@ -243,6 +254,8 @@ impl Pairs {
 }
 
 /// What was paid at each pair.
+///
+/// See the example of [`Tried`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Paid {
     /// Mean of what was paid; zero where there is no record.
@@ -252,6 +265,17 @@ pub struct Paid {
 }
 
 /// The pairs that a log holds, how often each was tried, where it led and what was paid.
+///
+/// ```
+/// use metastate::StateIndex;
+/// use metastate::plan::{Log, Records};
+///
+/// // Action 0 in state 0, twice: once it led to state 1, once it stayed.
+/// let records = Records { from: vec![0, 0], action: vec![0, 0], to: vec![1, 0], reward: Some(vec![3.0, 1.0]), episodes: None };
+/// let tried = Log::new(StateIndex::numbered(2), StateIndex::numbered(1), records)?.tried()?;
+/// assert_eq!((tried.records, tried.paid.unwrap().mean), (vec![2.0], vec![2.0]));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Tried {
     /// The pairs: the rows of the chain.

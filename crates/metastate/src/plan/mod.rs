@@ -10,7 +10,7 @@
 //! | file | one purpose |
 //! |---|---|
 //! | `log` | records, the pairs of state and action that were tried, what was counted and paid there |
-//! | `rewards` | rewards on the meta-states with standard errors; scarce pairs lean on them |
+//! | `rewards` | rewards on the meta-states with standard errors; pairs with few records are drawn towards them |
 //! | `decide` | the fixed point, the policy, the latent chain of each action |
 //! | `untried` | pairs that were never tried: left out, or guessed from their neighbours where that is asked for |
 //! | `bound` | how much a policy can lose at most where next states fall as often as they were counted |

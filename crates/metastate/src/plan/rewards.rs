@@ -1,4 +1,4 @@
-//! What an action is paid, estimated from what was paid.
+//! The reward of each action, estimated from the rewards in the log.
 //!
 //! The mean over the few records of a pair is noisy. What is paid on arrival depends on the meta-state that the pair leads into, so that `r(s, a)` is near `U_a(s) . theta` with one
 //! reward a meta-state, and every pair's own records say how far it is from there. With `y` the mean over `n` records, `sigma^2` the variance within pairs and `tau^2` that between pairs about
@@ -6,8 +6,8 @@
 //!
 //! `r = U_a(s) . theta + b (y - U_a(s) . theta)`, `b = tau^2 / (tau^2 + sigma^2 / n)`:
 //!
-//! a pair with many records keeps what it saw, one with few leans on its meta-states. Both variances are estimated (`tau^2` by moments), so that where meta-states say nothing of
-//! rewards, `theta` is flat and `b` near one. Where rewards do not vary within a pair, nothing leans.
+//! a pair with many records keeps what it saw, one with few is drawn towards its meta-states. Both variances are estimated (`tau^2` by moments), so that where meta-states say nothing of
+//! rewards, `theta` is flat and `b` near one. Where rewards do not vary within a pair, no pair is drawn towards its meta-states.
 
 use super::log::{Paid, Tried};
 use crate::linalg::{Mat, small, thin};
@@ -18,6 +18,8 @@ const RIDGE: f64 = 1e-9;
 const ROUNDS: usize = 5;
 
 /// Rewards with standard errors.
+///
+/// See the example of [`rewards`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Rewards {
@@ -38,6 +40,18 @@ pub struct Rewards {
 }
 
 /// From what was paid at the pairs with records; the others get what their memberships say.
+///
+/// ```
+/// use metastate::plan::rewards;
+/// use metastate::simulate::controlled;
+///
+/// let world = controlled(20, 2, 2, 1)?; // the truth
+/// let tried = world.tries(50, 0.1, 1)?.tried()?; // what a log of it says
+/// let found = rewards(&tried, tried.paid.as_ref().unwrap(), &world.u);
+/// let off = found.pair.iter().zip(world.rewards()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+/// assert!(off < 0.3);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn rewards(tried: &Tried, paid: &Paid, u: &Mat) -> Rewards {
     rewards_of(&tried.records, paid, u)
@@ -49,16 +63,16 @@ pub(super) fn rewards_of(records: &[f64], paid: &Paid, u: &Mat) -> Rewards {
     let freedom: f64 = seen.iter().map(|p| records[*p] - 1.0).sum();
     let spread: f64 = seen.iter().map(|p| paid.spread[*p]).sum();
     let s = u.cols();
-    let mut line = Line::fit(&seen, |p| records[p], paid, u);
-    let off = |line: &Line, p: usize| paid.mean[p] - line.at(u.row(p));
-    // Without repeats nothing tells noise from difference: all that is off the line counts as noise.
+    let mut line = RewardLine::fit(&seen, |p| records[p], paid, u);
+    let off = |line: &RewardLine, p: usize| paid.mean[p] - line.at(u.row(p));
+    // Without repeated records noise and differences cannot be separated: everything off the line counts as noise.
     let about: f64 = seen.iter().map(|p| records[*p] * off(&line, *p).powi(2)).sum();
     let sigma2 = if freedom > 0.0 { spread / freedom } else { about / (seen.len() as f64 - s as f64).max(1.0) };
     let mut tau2 = 0.0;
     if sigma2 > 0.0 {
         for _ in 0..ROUNDS {
             tau2 = between(&seen, records, sigma2, |p| off(&line, p), s);
-            line = Line::fit(&seen, |p| 1.0 / (sigma2 / records[p] + tau2), paid, u);
+            line = RewardLine::fit(&seen, |p| 1.0 / (sigma2 / records[p] + tau2), paid, u);
         }
     }
     let mut found = Rewards {
@@ -107,13 +121,13 @@ fn between(seen: &[usize], records: &[f64], sigma2: f64, off: impl Fn(usize) -> 
 }
 
 /// A weighted regression of rewards on memberships.
-struct Line {
+struct RewardLine {
     theta: Vec<f64>,
     covariance: Mat,
 }
 
-impl Line {
-    fn fit(seen: &[usize], weight: impl Fn(usize) -> f64, paid: &Paid, u: &Mat) -> Line {
+impl RewardLine {
+    fn fit(seen: &[usize], weight: impl Fn(usize) -> f64, paid: &Paid, u: &Mat) -> RewardLine {
         let s = u.cols();
         let (mut normal, mut right) = (Mat::zeros(s, s), vec![0.0; s]);
         for &p in seen {
@@ -127,7 +141,7 @@ impl Line {
         (0..s).for_each(|k| normal[(k, k)] += RIDGE * mean);
         let covariance = small::inverse(&normal).unwrap_or_else(|| Mat::zeros(s, s));
         let theta = (0..s).map(|k| thin::dot(covariance.row(k), &right)).collect();
-        Line { theta, covariance }
+        RewardLine { theta, covariance }
     }
 
     fn at(&self, row: &[f64]) -> f64 {

@@ -1,6 +1,6 @@
 //! Pairs of state and action that the log does not hold.
 //!
-//! What was never tried cannot be told. A policy leaves such pairs out unless it is asked to guess; then a pair gets what its neighbours have: states that are reached through the
+//! What was never tried is not known. A policy does not use such pairs unless it is asked to guess; then a pair gets the mean of its neighbours: of states that are reached through the
 //! same meta-states, under the same action. With `q_j(s)` the share of meta-state j in the arrivals at s, a meta-state has memberships and a reward under each action, the mean over
 //! its states weighed by records and `q_j`, and the guess for (s, a) is their mean over `q(s)`.
 
@@ -9,6 +9,8 @@ use crate::error::Result;
 use crate::linalg::Mat;
 
 /// Pairs with the guessed ones among them.
+///
+/// See the example of [`with_untried`].
 #[derive(Debug, Clone)]
 pub struct Extended {
     /// All pairs, in order.
@@ -22,6 +24,21 @@ pub struct Extended {
 }
 
 /// Adds a guess for every pair that was not tried, at states where something was and under actions that were tried somewhere.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::plan::with_untried;
+/// use metastate::plan::{Log, Records};
+/// use metastate::StateIndex;
+///
+/// // Of the four pairs of two states and two actions only two were tried.
+/// let records = Records { from: vec![0, 1], action: vec![0, 1], to: vec![1, 0], reward: Some(vec![0.0, 1.0]), episodes: None };
+/// let tried = Log::new(StateIndex::numbered(2), StateIndex::numbered(2), records)?.tried()?;
+/// let identity = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+/// let all = with_untried(&tried, &identity, &identity, &[0.0, 1.0])?;
+/// assert_eq!(all.guessed, [false, true, true, false]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn with_untried(tried: &Tried, u: &Mat, v: &Mat, rewards: &[f64]) -> Result<Extended> {
     let (pairs, s) = (&tried.pairs, u.cols());
     let shares = arrivals_by_metastate(tried, u, v);

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::point::{Clipped, DualPoint, beside};
 use crate::linalg::{Mat, small, thin};
 
-/// Singular values above this are worth a place in the bases: a little below 1, so that the rest is clearly below.
+/// Singular values above this are put into the bases: a little below 1, so that the rest is clearly below.
 pub(crate) const NEAR_ONE: f64 = 0.98;
 
 /// Exploring keeps the vectors of values above this.

@@ -1,8 +1,8 @@
-//! What is proven. Only this module can make a [`Proven`], and only a `Proven` may become a certified gap, reach a file or a
-//! page, or carry the word *certified*. What merely steers the solver is a [`super::solve::steer::Steering`], another type.
+//! What is proven. Only this module can make a [`Proven`], and only a `Proven` may become a certified gap, be written to a file or a
+//! page, or be called *certified*. The estimate that steers the solver has another type, [`super::solve::steer::Steering`].
 //!
 //! The chain of inequalities, each step with its rounding, is written down in `docs/mathematics.md`; the numbers (P1) to
-//! (P7) below and in the rooms of this module are those of that page.
+//! (P7) below and in the parts of this module are those of that page; (P8) is in `docs/whitened.md`.
 //!
 //! (P1) For nonnegative u, v: `u^T W v <= ||W||_2 ||u|| ||v||`. So `||W||_2 <= 1` gives `Omega(X) >= <W, X>`.
 //! (P2) Then for every stochastic X and every vector nu, `f(X) >= D(W, nu)`: see `value`.
@@ -22,6 +22,8 @@ use crate::solve::Problem;
 use point::{Clipped, DualPoint};
 
 /// How a bound of the norm of the dual point was proven.
+///
+/// See the example of [`Proven`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Method {
@@ -73,6 +75,8 @@ impl Method {
 }
 
 /// The dual point behind a bound, for others to check: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T`.
+///
+/// The example of [`crate::verify::recompute`] hands one to the checker.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witness {
     /// A (`m x k`).
@@ -105,6 +109,19 @@ impl Witness {
 }
 
 /// A lower bound of the optimum that is proven. There is no other way to make one than [`prove`].
+///
+/// ```
+/// use metastate::{Counts, Data, Estimate, FitOptions, Silent, StateIndex, fit};
+///
+/// let clicks = [(0, 1), (1, 0), (2, 3), (3, 2)].repeat(40).into_iter().chain([(1, 2), (2, 1)]);
+/// let data = Data::from_counts(&Counts::from_pairs(StateIndex::numbered(4), clicks)?, &Estimate::default())?;
+/// let model = fit(&data, &FitOptions::default(), &mut Silent)?;
+/// let (proof, objective) = (model.proof().unwrap(), model.solution.objective.value);
+/// assert!(proof.lower_bound() <= objective);
+/// assert!(proof.gap(objective) <= 1e-3);
+/// assert_eq!(proof.method().failure_probability(), None); // few states: the proof is certain
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proven {
     lower_bound: f64,
@@ -161,6 +178,18 @@ impl Proven {
 }
 
 /// How much work to put into a proof.
+///
+/// ```
+/// use metastate::proof::Effort;
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, solve};
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let problem = Problem::new(chain.p(), chain.weights(), 1e-5)?;
+/// let settings = Settings { certificate: Effort::without_proof(), ..Settings::default() };
+/// assert_eq!(solve(&problem, &settings, &mut metastate::Silent)?.certified_gap(), None);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
     /// Up to this number of states the norm is proven by a Cholesky factorisation.
@@ -187,7 +216,9 @@ impl Default for Effort {
     }
 }
 
-/// A point of the dual that may be worth proving: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, before clipping.
+/// A point of the dual that may give a good bound: `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda`, before clipping.
+///
+/// The example of [`prove`] has two.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     /// A (`m x k`).
@@ -200,6 +231,25 @@ pub struct Candidate<'a> {
 
 /// The best bound that one of the candidates gives, with its witness. It always ends, and always with a bound: at the worst zero. A bound
 /// of `enough` is not made tighter at great cost; infinity asks for the best that can be had.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::proof::{Candidate, Effort, prove};
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, lambda_max, solve};
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let problem = Problem::new(chain.p(), chain.weights(), 0.1 * lambda_max(chain.p(), chain.weights(), 0)?)?;
+/// let found = solve(&problem, &Settings::default(), &mut metastate::Silent)?;
+/// // The dual point of the solution gives a bound just below its objective, any other point one that is valid too.
+/// let own = Candidate { a: &found.factors.u, b: &found.factors.v, mu: &found.mu };
+/// let (proof, _) = prove(&problem, &[own], f64::INFINITY, &Effort::default());
+/// assert!(0.0 < proof.lower_bound() && proof.lower_bound() <= found.objective.value);
+/// let zero = Mat::zeros(20, 2);
+/// let (poor, _) = prove(&problem, &[Candidate { a: &zero, b: &zero, mu: &[0.0; 20] }], f64::INFINITY, &Effort::default());
+/// assert!(poor.lower_bound() <= found.objective.value);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn prove(problem: &Problem, candidates: &[Candidate], enough: f64, effort: &Effort) -> (Proven, Witness) {
     prove_watched(problem, candidates, enough, effort, &mut || true)

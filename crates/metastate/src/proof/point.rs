@@ -142,7 +142,7 @@ impl DualPoint<'_> {
         // Rows of a stochastic matrix have length one at most.
         let data = match problem.frame.is_plain() {
             true => problem.xi2.iter().map(|w| w * w).sum::<f64>().sqrt(),
-            false => problem.xi.iter().fold(0.0f64, |most, w| most.max(*w)) * problem.data_norm2.sqrt(),
+            false => problem.weights.iter().fold(0.0f64, |most, w| most.max(*w)) * problem.data_norm2.sqrt(),
         };
         // L^-1 and R^-1 make numbers larger by 1 / delta at most, and sum over their bases.
         let prices = problem.frame.metric.as_deref().map_or(1.0, |m| {

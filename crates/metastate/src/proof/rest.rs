@@ -65,7 +65,7 @@ pub(super) fn bound(
     let mut best = Rest { norm: f64::INFINITY, directions: Mat::default() };
     let mut end = LEAST_END;
     while *tried < TRIES && (best.norm.is_infinite() || go_on()) {
-        // A stream of its own for every try: the start must not know of the matrix.
+        // Every try has its own stream of random numbers: the start must be independent of the matrix.
         let seed = effort.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x5851_f42d + *tried as u64);
         let steps = STEPS << *tried;
         *tried += 1;

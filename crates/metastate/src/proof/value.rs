@@ -1,11 +1,11 @@
 //! (P2) The value of a dual point. For stochastic X, W with `||W||_2 <= 1`, and any vector nu,
 //!
 //! `f(X) >= g(X) + lambda <W, X> + sum_i nu_i (1 - sum_j x_ij)
-//!       >= sum_i nu_i + sum_ij min_{x >= 0} [ 1/2 xi_i^2 (p_ij - x)^2 + (lambda w_ij - nu_i) x ]
-//!        = sum_i nu_i + 1/2 ||Xi P||_F^2 - 1/2 sum_ij xi_i^2 [t_ij]_+^2  =: D(W, nu)`,
+//!       >= sum_i nu_i + sum_ij min_{x >= 0} [ 1/2 Xi_i^2 (p_ij - x)^2 + (lambda w_ij - nu_i) x ]
+//!        = sum_i nu_i + 1/2 ||Xi P||_F^2 - 1/2 sum_ij Xi_i^2 [t_ij]_+^2  =: D(W, nu)`,
 //!
-//! with `t_ij = p_ij - (lambda w_ij - nu_i) / xi_i^2`. For `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T` the data drop
-//! out of T: `t_i = a_i B^T + (lambda l_i diag(e) R^T + (nu_i - mu_i) 1^T) / xi_i^2`, a low-rank matrix. The best nu makes the rows of
+//! with `t_ij = p_ij - (lambda w_ij - nu_i) / Xi_i^2`. For `W = (mu 1^T - Xi^2 (A B^T - P)) / lambda - L diag(e) R^T` the data drop
+//! out of T: `t_i = a_i B^T + (lambda l_i diag(e) R^T + (nu_i - mu_i) 1^T) / Xi_i^2`, a low-rank matrix. The best nu makes the rows of
 //! `[T]_+` sum to one; any other is valid too. Taking the positive part is what the constraint `X >= 0` is worth: it is the freedom to
 //! add any `N >= 0` to W. Beyond [`POSITIVE_STATES`] it is not taken, T need not be formed, and the value is a little lower:
 //! `[t]_+^2 <= t^2`.
@@ -61,7 +61,7 @@ pub(super) fn lower(w: &DualPoint, clipped: &Clipped) -> f64 {
     value - terms as f64 * f64::EPSILON * size
 }
 
-/// Adds up `nu_i - 1/2 xi_i^2 ||[t_i]_+||^2`, rows of T formed in blocks.
+/// Adds up `nu_i - 1/2 Xi_i^2 ||[t_i]_+||^2`, rows of T formed in blocks.
 fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
     let problem = w.problem;
     let (m, n, k) = (problem.rows(), problem.cols(), f.cols());
@@ -91,7 +91,7 @@ fn by_rows(w: &DualPoint, f: &Mat, h: &Mat) -> Share {
                 let xi2 = problem.xi2[i];
                 let nu = w.mu[i] - xi2 * tau;
                 sum.value += nu * frame.totals[i] - 0.5 * xi2 * square;
-                // Rounding in t_ij is a share of |f_i| |h_j| + |tau|, and enters as xi^2 t dt.
+                // Rounding in t_ij is a share of |f_i| |h_j| + |tau|, and enters as Xi_i^2 t dt.
                 let inexact = length_of_f * length_of_h + tau.abs() * ones;
                 sum.size += (nu.abs() + w.mu[i].abs()) * frame.totals[i] + xi2 * (0.5 * square + (before + inexact) * inexact);
             }

@@ -3,6 +3,17 @@
 use rand::Rng;
 
 /// A discrete law on `0..len`, ready to draw from: one random word and one look-up a draw.
+///
+/// ```
+/// use metastate::simulate::AliasTable;
+/// use rand::SeedableRng;
+///
+/// let table = AliasTable::new(&[0.0, 1.0, 3.0]).unwrap();
+/// let mut rng = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(0);
+/// let drawn: Vec<u32> = (0..1000).map(|_| table.draw(&mut rng)).collect();
+/// assert!(!drawn.contains(&0)); // a weight of zero is never drawn
+/// assert!(drawn.iter().filter(|&&k| k == 2).count() > 650);
+/// ```
 #[derive(Debug, Clone)]
 pub struct AliasTable {
     slots: Vec<Slot>,

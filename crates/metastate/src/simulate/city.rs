@@ -19,7 +19,7 @@ const WEST: i64 = -410;
 const SOUTH: i64 = 4120;
 /// Distance at which the pull of a zone has fallen to 1/e, in cells.
 const REACH: f64 = 4.0;
-/// Share of the trips that stay in their zone, before gravity has its say.
+/// Share of the trips that stay in their zone, before the gravity law is applied.
 const STAY: f64 = 0.62;
 
 /// A trip: origin and destination with coordinates.
@@ -37,6 +37,8 @@ pub struct Trip {
 }
 
 /// A city with known zones.
+///
+/// See the example of [`city`].
 #[derive(Debug, Clone)]
 pub struct City {
     /// South-west corner of each cell on land, in whole cells.
@@ -50,6 +52,16 @@ pub struct City {
 }
 
 /// Draws a city with so many zones.
+///
+/// ```
+/// use metastate::simulate::city;
+///
+/// let city = city(5, 1)?;
+/// let trips = city.trips(100, 1)?;
+/// assert_eq!((city.zones(), trips.len()), (5, 100));
+/// assert!(trips.iter().all(|t| (t.from as usize) < city.cells()));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn city(zones: usize, seed: u64) -> Result<City> {
     if !(2..=40).contains(&zones) {
         return Err(Error::Setting { name: "the number of zones", value: zones.to_string(), allowed: "it must be between 2 and 40" });

@@ -12,10 +12,12 @@ use crate::plan::{Log, Pairs, Records};
 
 /// Memberships are powers of exponentials: mostly of one meta-state.
 const SHARP: f64 = 3.0;
-/// Rewards of states are powers of uniform numbers: few are worth going to.
+/// Rewards of states are powers of uniform numbers, so that few of them are large.
 const RARE: f64 = 3.0;
 
 /// `P_a = U_a V^T` with what is paid on arrival.
+///
+/// See the example of [`controlled`].
 #[derive(Debug, Clone)]
 pub struct Controlled {
     /// All pairs of state and action.
@@ -29,6 +31,15 @@ pub struct Controlled {
 }
 
 /// Draws a controlled chain: memberships by a power of exponentials, profiles uniform on the simplex times a power, rewards on arrival between 0 and 1.
+///
+/// ```
+/// use metastate::simulate::controlled;
+///
+/// let world = controlled(20, 3, 2, 1)?;
+/// let log = world.tries(5, 0.0, 1)?;
+/// assert_eq!(log.records().len(), 20 * 3 * 5); // each of the 60 pairs of state and action five times
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn controlled(states: usize, actions: usize, rank: usize, seed: u64) -> Result<Controlled> {
     let wrong = |name, value: usize, allowed| Err(Error::Setting { name, value: value.to_string(), allowed });
     if !(2..=1 << 24).contains(&states) {
@@ -66,7 +77,7 @@ pub fn controlled(states: usize, actions: usize, rank: usize, seed: u64) -> Resu
 }
 
 impl Controlled {
-    /// What each pair is paid in the mean, `U V^T paid`.
+    /// The mean reward of each pair, `U V^T paid`.
     #[must_use]
     pub fn rewards(&self) -> Vec<f64> {
         let mut theta = vec![0.0; self.v.cols()];
@@ -74,9 +85,9 @@ impl Controlled {
         (0..self.u.rows()).map(|p| thin::dot(self.u.row(p), &theta)).collect()
     }
 
-    /// A log in which every pair is tried so many times, each record for itself. `noise` is the standard deviation that is added to what is paid.
+    /// A log in which every pair is tried so many times, independently. `noise` is the standard deviation of the noise in the rewards.
     pub fn tries(&self, each: usize, noise: f64, seed: u64) -> Result<Log> {
-        let mut walk = Walk::new(self, noise, seed)?;
+        let mut walk = ControlledWalk::new(self, noise, seed)?;
         let mut records = Records { reward: Some(Vec::new()), ..Records::default() };
         for p in 0..self.pairs.len() {
             for _ in 0..each {
@@ -86,9 +97,9 @@ impl Controlled {
         self.log(records)
     }
 
-    /// A log of episodes from even starts in which actions are taken by chance.
+    /// A log of episodes that begin in a uniformly random state and in which actions are taken at random.
     pub fn episodes(&self, episodes: usize, length: usize, noise: f64, seed: u64) -> Result<Log> {
-        let mut walk = Walk::new(self, noise, seed)?;
+        let mut walk = ControlledWalk::new(self, noise, seed)?;
         let mut records = Records { reward: Some(Vec::new()), episodes: Some(Vec::new()), ..Records::default() };
         for e in 0..episodes {
             if let Some(starts) = &mut records.episodes {
@@ -109,7 +120,7 @@ impl Controlled {
 }
 
 /// Draws records.
-struct Walk<'a> {
+struct ControlledWalk<'a> {
     chain: &'a Controlled,
     through: Vec<AliasTable>,
     profiles: Vec<AliasTable>,
@@ -117,7 +128,7 @@ struct Walk<'a> {
     rng: Xoshiro256PlusPlus,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ControlledWalk<'a> {
     fn new(chain: &'a Controlled, noise: f64, seed: u64) -> Result<Self> {
         let table = |weights: &[f64], name: &'static str| {
             let allowed = "it must be a distribution: finite, non-negative, not all zero";
@@ -129,7 +140,7 @@ impl<'a> Walk<'a> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         // Far from the numbers that drew the chain, even for the same seed.
         rng.long_jump();
-        Ok(Walk {
+        Ok(ControlledWalk {
             chain,
             through: (0..chain.u.rows()).map(|p| table(chain.u.row(p), "a row of U")).collect::<Result<_>>()?,
             profiles: (0..chain.v.cols()).map(|k| table(&chain.v.column(k), "a column of V")).collect::<Result<_>>()?,

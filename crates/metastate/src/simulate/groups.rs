@@ -18,6 +18,8 @@ const BLOCK: usize = 512;
 const BLOCKS_AT_ONCE: usize = 64;
 
 /// Counts drawn from a chain with known groups.
+///
+/// See the example of [`planted_groups`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PlantedGroups {
@@ -32,6 +34,16 @@ pub struct PlantedGroups {
 /// Draws `d` states in `groups` groups and about `entries_per_row` transitions out of each state. A step stays in its group
 /// with probability 0.6 to 0.8 (another one for each group) and else goes to a group drawn at random weights; within the
 /// group, busy states are likelier. How busy a state is varies (log-normal, sigma 1/2): its departures vary likewise.
+///
+/// ```
+/// use metastate::simulate::planted_groups;
+///
+/// let world = planted_groups(100, 4, 20, 1)?;
+/// let (i, j, _) = world.counts.csr().triplets().next().unwrap();
+/// let step = world.latent[(world.group[i as usize] as usize, world.group[j as usize] as usize)];
+/// assert!(step > 0.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn planted_groups(d: usize, groups: usize, entries_per_row: usize, seed: u64) -> Result<PlantedGroups> {
     let world = GroupWorld::new(d, groups, entries_per_row, seed)?;
     let mut indptr = vec![0];

@@ -1,4 +1,4 @@
-//! The paper's test chains (section 6.1): `P* = U* V*^T` with factors drawn uniformly from simplices.
+//! The paper's test chains (section 6.2): `P* = U* V*^T` with factors drawn uniformly from simplices.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};
@@ -14,6 +14,8 @@ use crate::linalg::{LowRankOperator, Mat, thin};
 const PART: usize = 1 << 14;
 
 /// A chain of nonnegative rank at most r, with its factors.
+///
+/// See the example of [`planted`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planted {
     /// `U*`, `d x r`; rows sum to one.
@@ -26,6 +28,15 @@ pub struct Planted {
 
 /// Draws a chain with d states behind r hidden ones, as in the paper: the rows of U* and the columns of V* are independent and
 /// uniform on their simplices (exponentials divided by their sum), and xi* is the stationary law.
+///
+/// ```
+/// use metastate::simulate::planted;
+///
+/// let truth = planted(50, 3, 1)?;
+/// assert_eq!((truth.states(), truth.rank()), (50, 3));
+/// assert_eq!(truth.sample_counts(1000, 7)?.transitions(), 1000.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn planted(d: usize, r: usize, seed: u64) -> Result<Planted> {
     if d < 2 || u32::try_from(d).is_err() {
         return Err(Error::Setting { name: "the number of states", value: d.to_string(), allowed: "it must be between 2 and 2^32 - 1" });

@@ -16,6 +16,8 @@ const SOFTNESS: f64 = 0.12;
 const STAY: f64 = 0.6;
 
 /// A city with soft zones.
+///
+/// See the example of [`soft_city`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SoftCity {
@@ -30,6 +32,15 @@ pub struct SoftCity {
 /// Draws a city of `width x height` cells with so many zones. Memberships fall off smoothly with the distance to the zones'
 /// centres; 60 % of a zone's trips end in it and the others in zones drawn at random weights; within a zone, busy cells (log-normal,
 /// sigma 1/2) are likelier.
+///
+/// ```
+/// use metastate::simulate::soft_city;
+///
+/// let city = soft_city(8, 6, 3, 1)?;
+/// assert_eq!((city.u.rows(), city.u.cols()), (48, 3));
+/// assert_eq!(city.sample_counts(1000, 1)?.transitions(), 1000.0);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn soft_city(width: usize, height: usize, zones: usize, seed: u64) -> Result<SoftCity> {
     let cells = width.saturating_mul(height);
     if zones < 2 || cells < zones || u32::try_from(cells).is_err() {

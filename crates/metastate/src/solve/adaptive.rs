@@ -60,6 +60,8 @@ const COARSE_SHARE: f64 = 0.1;
 const SMALLEST_KAPPA: f64 = 1e-8;
 
 /// Everything that a run needs to go on. Taken at safe points; [`resume`] continues from it bit for bit.
+///
+/// The example of [`resume`] keeps one and goes on from it.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The present point.
@@ -87,18 +89,54 @@ pub struct Snapshot {
 }
 
 /// Solves the problem. Never converging is no error: see [`Status`].
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, lambda_max, solve};
+/// use metastate::{Silent, Status};
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let lambda = 0.1 * lambda_max(chain.p(), chain.weights(), 0)?;
+/// let problem = Problem::new(chain.p(), chain.weights(), lambda)?;
+/// let solution = solve(&problem, &Settings::default(), &mut Silent)?;
+/// assert_eq!(solution.status, Status::Certified); // the gap is at most 1e-3, and that is proven
+/// assert_eq!(solution.rank(), 2);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn solve(problem: &Problem, settings: &Settings, observer: &mut dyn Observer) -> Result<Solution> {
     settings.check(problem.rows(), problem.cols())?;
     let mut stop: Option<Ended> = None;
     let state = begin(problem, settings, observer, &mut stop);
-    Ok(Run::new(problem, settings, observer, state, stop).into_solution())
+    Ok(AdaptiveRun::new(problem, settings, observer, state, stop).into_solution())
 }
 
 /// Continues a run from a safe point, to the same bits as if it had never stopped.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Observer, Problem, Settings, Snapshot, lambda_max, resume, solve};
+/// use metastate::Silent;
+///
+/// /// Keeps the first safe point.
+/// struct First(Option<Snapshot>);
+/// impl Observer for First {
+///     fn safe_point(&mut self, snapshot: &Snapshot) {
+///         self.0.get_or_insert_with(|| snapshot.clone());
+///     }
+/// }
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let problem = Problem::new(chain.p(), chain.weights(), 0.1 * lambda_max(chain.p(), chain.weights(), 0)?)?;
+/// let mut first = First(None);
+/// let whole = solve(&problem, &Settings::default(), &mut first)?;
+/// let resumed = resume(&problem, &Settings::default(), first.0.unwrap(), &mut Silent)?;
+/// assert_eq!(resumed.factors, whole.factors);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn resume(problem: &Problem, settings: &Settings, snapshot: Snapshot, observer: &mut dyn Observer) -> Result<Solution> {
     settings.check(problem.rows(), problem.cols())?;
     super::settings::check_factors(&snapshot.factors, problem.rows(), problem.cols())?;
-    Ok(Run::new(problem, settings, observer, snapshot, None).into_solution())
+    Ok(AdaptiveRun::new(problem, settings, observer, snapshot, None).into_solution())
 }
 
 /// The relaxation, then the first point.
@@ -196,13 +234,13 @@ impl Ended {
 }
 
 /// What the global check concluded.
-enum Verdict {
+enum NextStep {
     Stop(Ended),
     Polish,
     Grow(Vec<grow::Violation>),
 }
 
-struct Run<'a> {
+struct AdaptiveRun<'a> {
     problem: &'a Problem<'a>,
     settings: &'a Settings,
     observer: &'a mut dyn Observer,
@@ -215,7 +253,7 @@ struct Run<'a> {
     proven: Option<(Proven, Witness)>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> AdaptiveRun<'a> {
     fn new(
         problem: &'a Problem<'a>,
         settings: &'a Settings,
@@ -231,7 +269,7 @@ impl<'a> Run<'a> {
         // The paper's local rule knows one precision only.
         state.polishing |= matches!(settings.local_stop, LocalStop::Decrease { .. });
         let value = problem.objective(&state.factors).value;
-        Run { problem, settings, observer, solver, state, value, local: None, stop, proven: None }
+        AdaptiveRun { problem, settings, observer, solver, state, value, local: None, stop, proven: None }
     }
 
     /// Algorithm 1.
@@ -245,9 +283,9 @@ impl<'a> Run<'a> {
                 continue;
             }
             match self.check_globally() {
-                Verdict::Stop(status) => self.stop = Some(status),
-                Verdict::Polish => self.next_round(true),
-                Verdict::Grow(violations) => self.append(&violations),
+                NextStep::Stop(status) => self.stop = Some(status),
+                NextStep::Polish => self.next_round(true),
+                NextStep::Grow(violations) => self.append(&violations),
             }
         }
         self.finish()
@@ -355,10 +393,10 @@ impl<'a> Run<'a> {
         true
     }
 
-    fn check_globally(&mut self) -> Verdict {
+    fn check_globally(&mut self) -> NextStep {
         self.watch(Phase::Checking);
         if let Some(status) = self.stop {
-            return Verdict::Stop(status);
+            return NextStep::Stop(status);
         }
         let x = &self.state.factors;
         let (mu, local) = multiplier_and_errors(self.problem, x, &Products::at(self.problem, x));
@@ -366,7 +404,7 @@ impl<'a> Run<'a> {
         let seed = self.settings.seed.wrapping_add(self.state.round as u64);
         let rank = x.rank();
         let polishing = self.state.polishing;
-        let done = |ended| if polishing { Verdict::Stop(ended) } else { Verdict::Polish };
+        let done = |ended| if polishing { NextStep::Stop(ended) } else { NextStep::Polish };
         let reached = self.gap_reached() && (!polishing || self.gap_is_proven());
         match self.settings.stop {
             StopRule::Certificate { .. } if reached => done(Ended::GapReached),
@@ -425,11 +463,11 @@ impl<'a> Run<'a> {
         if let StopRule::Certificate { gap } = self.settings.stop { (1.0 - 0.5 * gap) * objective } else { f64::INFINITY }
     }
 
-    fn grow_by(&self, violations: Vec<grow::Violation>) -> Verdict {
+    fn grow_by(&self, violations: Vec<grow::Violation>) -> NextStep {
         match (self.state.factors.rank() < self.settings.max_rank, self.state.polishing) {
-            (true, _) => Verdict::Grow(violations),
-            (false, true) => Verdict::Stop(Ended::RankCap),
-            (false, false) => Verdict::Polish,
+            (true, _) => NextStep::Grow(violations),
+            (false, true) => NextStep::Stop(Ended::RankCap),
+            (false, false) => NextStep::Polish,
         }
     }
 
@@ -513,7 +551,7 @@ impl<'a> Run<'a> {
         self.watch(Phase::Certifying);
         let problem = self.problem;
         let mut factors = std::mem::take(&mut self.state.factors);
-        factors.order_by_mass(problem.xi);
+        factors.order_by_mass(problem.weights);
         let objective = problem.published_objective(&factors);
         let (mu, local) = multiplier_and_errors(problem, &factors, &Products::at(problem, &factors));
         let search = AscentSearch::to_report(problem, &factors, self.settings.ascent_starts, self.settings.seed);

@@ -1,6 +1,6 @@
 //! How sure the memberships are: data are drawn many times from a world whose truth is known, each draw is fitted from the published solution on, and its meta-states are
-//! matched to it. Trips are drawn from the fitted model (`world`), trajectories by blocks of frames, because frames depend on each other. The draws say how wide an interval must be to hold
-//! what it speaks of as often as stated (`intervals`); what that is, and what it is not, stands in `docs/statistics.md` with the measured coverage.
+//! matched to it. Trips are drawn from the fitted model (`world`), trajectories by blocks of frames, because frames depend on each other. The draws say how wide an interval must be to contain
+//! the true value as often as stated (`intervals`); what the true value is, and what it is not, is explained in `docs/statistics.md`, with the measured coverage.
 
 mod intervals;
 mod world;
@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use self::intervals::{Row, Seen, Thresholds, seen};
+use self::intervals::{Seen, StateCounts, Thresholds, seen};
 use self::world::World;
 use super::problem::Factors;
 use super::refit::{LikelihoodSettings, Observed, likelihood};
@@ -134,8 +134,8 @@ pub fn bootstrap(
         let mut memberships = Vec::new();
         for i in looked_at.clone().filter(|_| s > 1) {
             let ((ends, counts), law) = (observed.counts().row(i), world.law(i));
-            let law = Row { ends: &everywhere, counts: &law, v: &x.v };
-            memberships.extend(seen(&Row { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
+            let law = StateCounts { ends: &everywhere, counts: &law, v: &x.v };
+            memberships.extend(seen(&StateCounts { ends, counts, v: &x.v }, &law, x.u.row(i), world.truth.u.row(i)));
         }
         Ok(Draw { latent: latent(&x), u: x.u, seen: memberships })
     };
@@ -173,7 +173,7 @@ fn intervals(whole: &Csr, reference: &Factors, thresholds: &Thresholds) -> (Mat,
     let (d, s) = (reference.u.rows(), reference.rank());
     let of_row = |i: usize| {
         let (ends, counts) = whole.row(i);
-        thresholds.intervals(&Row { ends, counts, v: &reference.v }, reference.u.row(i))
+        thresholds.intervals(&StateCounts { ends, counts, v: &reference.v }, reference.u.row(i))
     };
     let ends: Vec<Vec<(f64, f64)>> = (0..d).into_par_iter().map(of_row).collect();
     (Mat::from_fn(d, s, |i, k| ends[i][k].0), Mat::from_fn(d, s, |i, k| ends[i][k].1))

@@ -18,16 +18,16 @@ pub fn relative_duality_gap(problem: &Problem, x: &Factors, mu: &[f64], support:
 }
 
 /// `||Xi (U V^T - P*)||_F^2 / ||Xi P*||_F^2`.
-pub fn relative_recovery_error(xi: &[f64], x: &Factors, truth: &dyn Operator) -> f64 {
+pub fn relative_recovery_error(weights: &[f64], x: &Factors, truth: &dyn Operator) -> f64 {
     // lambda plays no part in the fidelity.
-    let Ok(problem) = Problem::new(truth, xi, 1.0) else { return f64::NAN };
+    let Ok(problem) = Problem::new(truth, weights, 1.0) else { return f64::NAN };
     2.0 * problem.objective(x).fidelity / problem.data_norm2
 }
 
 /// `||Xi (P - P*)||_F^2 / ||Xi P*||_F^2`.
-pub fn relative_sampling_error(xi: &[f64], p: &dyn Operator, truth: &dyn Operator) -> f64 {
+pub fn relative_sampling_error(weights: &[f64], p: &dyn Operator, truth: &dyn Operator) -> f64 {
     let (m, n) = (p.rows(), p.cols());
-    let truth_norm2 = truth.weighted_norm_squared(xi);
+    let truth_norm2 = truth.weighted_norm_squared(weights);
     let distance2 = thin::sum_over_rows(m, 4 * n, |i| {
         let mut row = vec![0.0; n];
         match truth.row(i) {
@@ -35,7 +35,7 @@ pub fn relative_sampling_error(xi: &[f64], p: &dyn Operator, truth: &dyn Operato
             other => other.for_each(n, |j, x| row[j] = x),
         }
         p.row(i).for_each(n, |j, x| row[j] -= x);
-        xi[i] * xi[i] * thin::dot(&row, &row)
+        weights[i] * weights[i] * thin::dot(&row, &row)
     });
     distance2 / truth_norm2
 }

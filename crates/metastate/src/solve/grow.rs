@@ -300,7 +300,7 @@ pub struct Append {
     pub smallest_kappa: f64,
 }
 
-/// `U <- [diag(1 - sum_k kappa u_k) U, kappa u_k]`, `V <- [V, v_k / sum(v_k)]` (the paper's (5.6)), kappa halved until F has
+/// `U <- [diag(1 - sum_k kappa u_k) U, kappa u_k]`, `V <- [V, v_k / sum(v_k)]` (the paper's (5.9)), kappa halved until F has
 /// fallen enough; `None` when kappa ends below the smallest.
 pub fn append(problem: &Problem, x: &Factors, violations: &[Violation], settings: &Append) -> Option<Factors> {
     let (m, n, s) = (problem.rows(), problem.cols(), x.rank());

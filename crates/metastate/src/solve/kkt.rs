@@ -115,7 +115,7 @@ fn on_memberships(problem: &Problem, x: &Factors, products: &Products, pull: &Pu
             for (k, mu) in mu.iter_mut().enumerate() {
                 let i = block * thin::BLOCK + k;
                 let (u, q) = (x.u.row(i), products.q.row(i));
-                // (grad g(X) V)_i = xi_i^2 (G u_i - q_i).
+                // (grad g(X) V)_i = Xi_i^2 (G u_i - q_i).
                 thin::row_times(u, &products.g, &mut gradient);
                 let floor = SUPPORT * u.iter().fold(0.0f64, |m, u| m.max(*u));
                 let (mut sum, mut count) = (0.0, 0.0);

@@ -29,7 +29,7 @@ const DETECTED: f64 = 1e-9;
 const DEAR: usize = 1_000_000;
 /// Up to this number of states the answer is bracketed.
 const BRACKETED_STATES: usize = 600;
-/// Where the climb begins, as a share of `sum xi^2`: where all rows are alike every lambda is large enough, and this one is told.
+/// Where the climb begins, as a share of `sum_i Xi_i^2`: where all rows are alike every lambda is large enough, and this one is returned.
 const SMALLEST: f64 = 1e-9;
 /// Rounds of the fixed point, at most.
 const ROUNDS: usize = 100;
@@ -45,7 +45,7 @@ const LONGEST_STEP: f64 = 1e6;
 const PRECISION: f64 = 1e-4;
 
 /// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(m) ||v||` on the simplex,
-/// m the number of rows, `c = sum xi^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
+/// m the number of rows, `c = sum_i Xi_i^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
 /// `alpha (c + lambda sqrt(m) / ||v||) = c`, found by bisection.
 #[must_use]
 pub fn rank_one(problem: &Problem) -> Factors {
@@ -99,6 +99,21 @@ fn priced_rank_one(problem: &Problem, u: Mat) -> Factors {
 /// `m(lambda) = max u^T (mu 1^T - grad g) v` at the rank-one solution is at least lambda (the solution's own pair reaches it) and
 /// exceeds it exactly when a second column pays. So `lambda <- m(lambda)` climbs towards the answer. Where m touches lambda instead of crossing
 /// it, the climb slows down: its steps are extrapolated, and with few states the rest of the way is bracketed, with a thorough search at every step.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, lambda_max, solve};
+/// use metastate::Silent;
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let most = lambda_max(chain.p(), chain.weights(), 0)?;
+/// let rank = |share: f64| -> metastate::Result<usize> {
+///     let problem = Problem::new(chain.p(), chain.weights(), share * most)?;
+///     Ok(solve(&problem, &Settings::default(), &mut Silent)?.rank())
+/// };
+/// assert_eq!(rank(1.1)?, 1); // above it one meta-state is best
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
     lambda_max_in(p, weights, &Arc::new(Frame::plain(p.rows(), p.cols())), seed)
 }
@@ -195,7 +210,7 @@ enum From<'a> {
 fn best_pair(problem: &Problem, from: From, seed: u64) -> (f64, Mat) {
     let (m, lambda) = (problem.rows(), problem.lambda);
     let x = rank_one(problem);
-    // mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), from the first KKT condition with u_i = 1.
+    // mu_i = Xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), from the first KKT condition with u_i = 1.
     let mut q = Mat::default();
     problem.times_v(&x.v, &mut q);
     let norm2 = thin::dot(x.v.as_slice(), x.v.as_slice());

@@ -3,7 +3,7 @@
 //! At the solution of rank r for lambda, `m = max u^T W v` over nonnegative unit vectors says whether another column pays (`m > 1`). `lambda <- m lambda` climbs to the lambda where
 //! none does. Below it the solution has more than r meta-states; far above it fewer. There the r that are wanted are shrunk as little as a proof of their number allows.
 //!
-//! Nothing is proven here, and columns are told from empty ones by their length: the solve at the lambda found decides.
+//! Nothing is proven here, and a column counts as empty by its length alone: the solve at the lambda found decides.
 
 use super::adaptive::RISE_BEFORE_GROWTH;
 use super::grow::{self, AscentSearch};

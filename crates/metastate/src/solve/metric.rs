@@ -12,6 +12,18 @@ use crate::linalg::{Mat, small, thin};
 const ORTHONORMAL: f64 = 1e-10;
 
 /// One side of the prices.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::solve::Side;
+///
+/// // The first coordinate direction costs half.
+/// let side = Side::new(Mat::from_vec(2, 1, vec![1.0, 0.0])?, 0.5)?;
+/// let x = Mat::from_vec(2, 1, vec![2.0, 3.0])?;
+/// assert_eq!(side.times(&x).as_slice(), [1.0, 3.0]);
+/// assert!((side.norms_squared(&x)[0] - 10.0).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
     basis: Mat,
@@ -94,7 +106,7 @@ impl Side {
         1.0 - self.delta * self.delta
     }
 
-    /// The span multiplied by a number, the rest as it is.
+    /// The span multiplied by a number, the rest unchanged.
     fn with_span_times(&self, x: &Mat, factor: f64) -> Mat {
         let inside = self.inside(x);
         let mut out = x.clone();

@@ -31,7 +31,7 @@ pub use metric::{Metric, Side};
 pub use observe::{Control, Event, Observer, Phase, Progress, Silent};
 pub use problem::{Factors, Frame, Objective, Problem};
 pub(crate) use settings::check_factors;
-pub use settings::{GAP, LocalStop, MAX_RANK, Redundancy, Removal, Settings, Solver, Start, StopRule, TOLERANCE};
+pub use settings::{GAP, LocalStop, MAX_RANK, PAPER_MAX_RANK, Redundancy, Removal, Settings, Solver, Start, StopRule, TOLERANCE};
 pub use solution::{Errors, Solution, Status};
 pub use steer::Steering;
 

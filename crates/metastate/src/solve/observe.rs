@@ -1,4 +1,4 @@
-//! How the outside watches and stops a run. Progress bars, clocks, Ctrl-C and files all live behind this trait.
+//! How a caller watches and stops a run. Progress bars, clocks, Ctrl-C and files are all behind this trait.
 
 use super::adaptive::Snapshot;
 use super::kkt::LocalErrors;
@@ -80,6 +80,26 @@ pub enum Control {
 }
 
 /// Watches a run. All methods have empty defaults.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Control, Observer, Problem, Progress, Settings, lambda_max, solve};
+/// use metastate::Status;
+///
+/// /// Lets the run make ten sweeps.
+/// struct TenSweeps;
+/// impl Observer for TenSweeps {
+///     fn progress(&mut self, progress: &Progress) -> Control {
+///         if progress.sweep < 10 { Control::Continue } else { Control::Interrupt }
+///     }
+/// }
+///
+/// let chain = planted(20, 3, 1)?.chain()?;
+/// let problem = Problem::new(chain.p(), chain.weights(), 0.01 * lambda_max(chain.p(), chain.weights(), 0)?)?;
+/// let solution = solve(&problem, &Settings::default(), &mut TenSweeps)?;
+/// assert_eq!(solution.status, Status::Interrupted); // no error: there is an answer, and what is proven of it
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub trait Observer {
     /// After every sweep and at every change of phase.
     fn progress(&mut self, _progress: &Progress) -> Control {
@@ -94,6 +114,8 @@ pub trait Observer {
 }
 
 /// Watches nothing.
+///
+/// The example of [`fit`](crate::fit()) runs with it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

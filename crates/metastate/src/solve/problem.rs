@@ -20,15 +20,17 @@ const ALL_ROUNDING: f64 = 1e-10;
 const CANCELLED: f64 = 1e-4;
 
 /// The data, the weights and lambda.
+///
+/// The example of [`solve`](super::solve) states one and solves it.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
     /// P.
     pub p: &'a dyn Operator,
-    /// The diagonal of Xi.
-    pub xi: &'a [f64],
-    /// The diagonal of Xi^2.
+    /// The diagonal of Xi: the share xi of each state raised to the power of the objective, [`Chain::weights`](crate::Chain::weights).
+    pub weights: &'a [f64],
+    /// The diagonal of Xi^2: the squares of the weights.
     pub xi2: Vec<f64>,
-    /// The price of a unit of Omega.
+    /// The cost of one unit of Omega.
     pub lambda: f64,
     /// `||Xi P||_F^2`.
     pub data_norm2: f64,
@@ -127,6 +129,19 @@ pub struct Objective {
 }
 
 /// `U` (`m x s`, rows sum to one) and `V` (`n x s`, columns sum to one).
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::solve::Factors;
+///
+/// let u = Mat::from_vec(3, 2, vec![0.0, 1.0, 0.0, 1.0, 1.0, 0.0])?;
+/// let v = Mat::from_vec(3, 2, vec![0.0, 0.5, 0.0, 0.5, 1.0, 0.0])?;
+/// let mut model = Factors { u, v };
+/// assert_eq!(model.mass(&[0.4, 0.4, 0.2]), [0.2, 0.8]);
+/// model.order_by_mass(&[0.4, 0.4, 0.2]); // the heavier meta-state becomes the first
+/// assert_eq!(model.u.row(0), [1.0, 0.0]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Factors {
     /// Memberships: the probability that state i acts as meta-state j.
@@ -191,39 +206,39 @@ impl Factors {
 }
 
 impl<'a> Problem<'a> {
-    /// Checks lambda and the sizes once, at the door.
-    pub fn new(p: &'a dyn Operator, xi: &'a [f64], lambda: f64) -> Result<Self> {
+    /// Checks lambda and the sizes, once.
+    pub fn new(p: &'a dyn Operator, weights: &'a [f64], lambda: f64) -> Result<Self> {
         if !(lambda.is_finite() && lambda > 0.0) {
             return Err(Error::Setting { name: "lambda", value: lambda.to_string(), allowed: "it must be a positive number" });
         }
-        if xi.len() != p.rows() {
-            return Err(Error::SizeMismatch { what: "the list of weights", expected: p.rows(), found: xi.len() });
+        if weights.len() != p.rows() {
+            return Err(Error::SizeMismatch { what: "the list of weights", expected: p.rows(), found: weights.len() });
         }
-        if let Some(i) = xi.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
+        if let Some(i) = weights.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
             return Err(Error::Setting {
                 name: "a weight",
-                value: format!("{} for state {i}", xi[i]),
+                value: format!("{} for state {i}", weights[i]),
                 allowed: "weights must be positive",
             });
         }
-        let xi2 = xi.iter().map(|w| w * w).collect();
+        let xi2 = weights.iter().map(|w| w * w).collect();
         let frame = Arc::new(Frame::plain(p.rows(), p.cols()));
-        Ok(Problem { p, xi, xi2, lambda, data_norm2: p.weighted_norm_squared(xi), frame })
+        Ok(Problem { p, weights, xi2, lambda, data_norm2: p.weighted_norm_squared(weights), frame })
     }
 
     /// The same in other coordinates. Prices of directions need rows that weigh the same.
-    pub fn in_frame(p: &'a dyn Operator, xi: &'a [f64], lambda: f64, frame: Arc<Frame>) -> Result<Self> {
+    pub fn in_frame(p: &'a dyn Operator, weights: &'a [f64], lambda: f64, frame: Arc<Frame>) -> Result<Self> {
         let size = |what, expected, found| if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) };
         size("the totals of the rows", p.rows(), frame.totals.len())?;
         size("the measures of the columns", p.cols(), frame.measure.len())?;
-        if frame.metric.is_some() && xi.iter().any(|w| *w != 1.0) {
+        if frame.metric.is_some() && weights.iter().any(|w| *w != 1.0) {
             return Err(Error::Setting {
                 name: "a weight",
                 value: "a number other than 1".to_owned(),
                 allowed: "with prices of directions all rows must weigh 1",
             });
         }
-        Ok(Problem { frame, ..Problem::new(p, xi, lambda)? })
+        Ok(Problem { frame, ..Problem::new(p, weights, lambda)? })
     }
 
     /// `||L u_j||` of every column.
@@ -253,7 +268,7 @@ impl<'a> Problem<'a> {
     /// Number of rows m, the states that are left.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.xi.len()
+        self.weights.len()
     }
 
     /// Number of columns n, the states that are reached.
@@ -314,7 +329,7 @@ impl<'a> Problem<'a> {
         (0.5 * self.data_norm2 - cross + 0.5 * thin::dot(a.as_slice(), g.as_slice())).max(0.0)
     }
 
-    /// `1/2 sum_i xi_i^2 ||p_i - V u_i||^2`, free of cancellation, `O(m n s)`.
+    /// `1/2 sum_i Xi_i^2 ||p_i - V u_i||^2`, free of cancellation, `O(m n s)`.
     fn fidelity_by_rows(&self, x: &Factors) -> f64 {
         let (m, n) = (self.rows(), self.cols());
         let residual = |rows: std::ops::Range<usize>| {

@@ -69,7 +69,7 @@ impl Relaxation {
         self.update_a(problem);
     }
 
-    /// For each row, `min 1/2 xi^2 ||p - B a||^2 + lambda/2 ||a||^2` subject to `(B^T 1) . a = 1`: in the basis where
+    /// For each row, `min 1/2 Xi_i^2 ||p - B a||^2 + lambda/2 ||a||^2` subject to `(B^T 1) . a = 1`: in the basis where
     /// `B^T B` is diagonal this is a division an entry and one multiplier a row.
     fn update_a(&mut self, problem: &Problem) {
         rotate_to_diagonal(&mut self.b);

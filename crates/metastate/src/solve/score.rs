@@ -1,4 +1,4 @@
-//! How well a model speaks of transitions that it has not seen: the log-likelihood a transition, and the weighted squared error.
+//! How well a model predicts transitions that it has not seen: the log-likelihood a transition, and the weighted squared error.
 //!
 //! A model may call a transition impossible that then happens. So every model is scored with one and the same stated smoothing,
 //! `p~_ij = (1 - e) p_ij + e m_j`, e = [`Smoothing::share`], m the marginal law of the training data ([`marginal_law`]).

@@ -1,4 +1,4 @@
-//! What the caller may choose. Checked once, at the door.
+//! What the caller may choose. It is checked once, before the solve.
 
 use super::local::BbFormula;
 use super::problem::Factors;
@@ -13,11 +13,13 @@ pub enum Solver {
     Fast,
     /// The paper's PALM with Barzilai-Borwein steps and the non-monotone search.
     PalmBb(BbFormula),
-    /// The paper's PALM with the theoretical steps (5.3): correct, and very slow.
+    /// The paper's PALM with the theoretical steps (5.4): correct, and very slow.
     PalmLipschitz,
 }
 
 /// When Algorithm 1 may stop.
+///
+/// The example of [`Settings`] sets one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StopRule {
     /// The certified relative gap is at most this.
@@ -42,7 +44,7 @@ pub enum StopRule {
 pub enum LocalStop {
     /// relLE1 and relLE2 are at most the tolerance.
     Kkt,
-    /// The paper's (5.5): the mean of the last `window` values is within `decrease` of the present one.
+    /// The paper's (5.6): the mean of the last `window` values is within `decrease` of the present one.
     Decrease {
         /// Values averaged; the paper uses 30.
         window: usize,
@@ -68,7 +70,7 @@ pub enum Start {
 pub enum Redundancy {
     /// Times `||Xi P||_F`; and F may not rise by more than the local tolerance.
     Relative(f64),
-    /// As it is (the paper's 5e-5 and 1.5e-4), whatever F does.
+    /// An absolute number (the paper's 5e-5 and 1.5e-4), however F changes.
     Absolute(f64),
 }
 
@@ -84,8 +86,11 @@ pub enum Removal {
     UnitAtoms,
 }
 
-/// Never more columns than this, unless the caller says otherwise. People can neither name nor draw more, and data that asks for more says so.
+/// Never more columns than this, unless the caller says otherwise. People can neither name nor draw more; where more would be better, the result says so.
 pub const MAX_RANK: usize = 50;
+
+/// Never more columns than this in the paper's own mode.
+pub const PAPER_MAX_RANK: usize = 300;
 
 /// KKT residual to reach, unless the caller says otherwise.
 pub const TOLERANCE: f64 = 1e-5;
@@ -93,6 +98,15 @@ pub const TOLERANCE: f64 = 1e-5;
 pub const GAP: f64 = 1e-3;
 
 /// All choices but lambda.
+///
+/// ```
+/// use metastate::solve::{Settings, StopRule};
+///
+/// let sharper = Settings { stop: StopRule::Certificate { gap: 1e-5 }, ..Settings::default() };
+/// assert!(sharper.check(100, 100).is_ok());
+/// let impossible = Settings { max_rank: 0, ..Settings::default() };
+/// assert!(impossible.check(100, 100).is_err());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Local solver.
@@ -153,7 +167,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The paper's own choices: PALM-BB from `start_rank` random columns, rule (5.5), one column at a time, exact stopping.
+    /// The paper's own choices: PALM-BB from `start_rank` random columns, rule (5.6), one column at a time, exact stopping.
     #[must_use]
     pub fn paper(start_rank: usize, epsilon: f64) -> Self {
         Settings {
@@ -162,7 +176,7 @@ impl Settings {
             local_stop: LocalStop::Decrease { window: 30, decrease: 1e-3 },
             start: Start::Random,
             start_rank: Some(start_rank),
-            max_rank: start_rank.max(300),
+            max_rank: start_rank.max(PAPER_MAX_RANK),
             redundancy: Redundancy::Absolute(epsilon),
             append_at_once: 1,
             append_decrease: 1e-5,

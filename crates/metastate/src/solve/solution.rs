@@ -4,6 +4,13 @@ use super::problem::{Factors, Objective};
 use crate::proof::{Proven, Witness};
 
 /// How a result is to be read. Only `Certified` may be called optimal, and only a proof can make it.
+///
+/// ```
+/// use metastate::Status;
+///
+/// assert_eq!(Status::parse("certified"), Some(Status::Certified));
+/// assert_eq!(Status::RankCap.as_str(), "rank-cap");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// The gap asked for was reached, and that is proven.

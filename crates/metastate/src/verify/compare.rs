@@ -1,4 +1,4 @@
-//! What a result claims, beside what was found.
+//! What a result claims, compared with what was found.
 
 use super::{BoundProof, Recomputed, relative_gap};
 
@@ -21,6 +21,8 @@ const RECOVERY: (f64, f64) = (1e-7, 1e-13);
 const DONE_BETTER: f64 = 0.2;
 
 /// The numbers that a result claims; those that it does not state are `None` and not compared.
+///
+/// See the example of [`compare`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[allow(missing_docs)] // the same names and meanings as in `Recomputed`
 pub struct Reported {
@@ -62,6 +64,8 @@ impl From<&Recomputed> for Reported {
 }
 
 /// One claim, checked.
+///
+/// See the example of [`compare`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Check {
@@ -83,6 +87,20 @@ pub struct Check {
 /// a search, and two honest ones differ: it may not be smaller than what any search from the solution's own columns finds. `rel_dg`
 /// follows from it. `lower_bound` and `certified_gap` may not be *better* than what is proven here by more than rounding and the
 /// looseness of the proof explain. A number that is NaN, or was claimed and could not be recomputed, never stands.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::verify::{Reported, compare, recompute};
+///
+/// let truth = planted(10, 2, 1)?;
+/// let chain = truth.chain()?;
+/// let recomputed = recompute(chain.p(), chain.weights(), 1e-4, &truth.u, &truth.v, None, None, 0)?;
+/// let honest = Reported::from(&recomputed);
+/// assert!(compare(&honest, &recomputed).iter().all(|check| check.agrees));
+/// let flattered = Reported { objective: Some(0.5 * recomputed.objective), ..honest };
+/// assert!(compare(&flattered, &recomputed).iter().any(|check| check.name == "objective" && !check.agrees));
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn compare(reported: &Reported, recomputed: &Recomputed) -> Vec<Check> {
     let (r, f) = (recomputed, recomputed.objective.abs());

@@ -20,10 +20,12 @@ const ALIKE: f64 = 1e-20;
 const STARTS: (usize, usize, usize) = (8, 400, 24);
 /// Halvings in the search for the best answer with one meta-state: more digits than a number has.
 const HALVINGS: usize = 60;
-/// The smallest lambda_max that is told, as a share of `sum xi^2`: rows that differ less are alike.
+/// The smallest lambda_max that is ever reported, as a share of `sum_i Xi_i^2`: rows that differ less are alike.
 const SMALLEST: f64 = 1e-9;
 
 /// What was found about a stated lambda_max.
+///
+/// See the example of [`check_lambda_max`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct LambdaMaxCheck {
@@ -35,7 +37,7 @@ pub struct LambdaMaxCheck {
     pub degenerate: bool,
     /// Whether the stated value is the smallest that is ever told: the true one may lie below it.
     pub smallest: bool,
-    /// What rounding may make of a best pair: its terms are as large as `sum xi^2 / lambda`.
+    /// What rounding may make of a best pair: its terms are as large as `sum_i Xi_i^2 / lambda`.
     pub rounding: f64,
 }
 
@@ -50,29 +52,41 @@ impl LambdaMaxCheck {
 }
 
 /// Looks at a stated lambda_max.
-pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) -> Result<LambdaMaxCheck> {
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::lambda_max;
+/// use metastate::verify::check_lambda_max;
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let most = lambda_max(chain.p(), chain.weights(), 0)?;
+/// assert!(check_lambda_max(chain.p(), chain.weights(), most, 0)?.stands());
+/// assert!(!check_lambda_max(chain.p(), chain.weights(), 2.0 * most, 0)?.stands()); // too large a claim
+/// # Ok::<(), metastate::Error>(())
+/// ```
+pub fn check_lambda_max(p: &dyn Operator, weights: &[f64], stated: f64, seed: u64) -> Result<LambdaMaxCheck> {
     let rows = Rows::new("the transition matrix", p)?;
     let (m, n) = (rows.rows(), rows.cols());
-    let weights: Vec<f64> = xi.iter().map(|x| x * x).collect();
-    let total: f64 = weights.iter().sum();
-    let weighted = Mat::from_fn(m, 1, |i, _| weights[i] / total);
+    let squares: Vec<f64> = weights.iter().map(|x| x * x).collect();
+    let total: f64 = squares.iter().sum();
+    let weighted = Mat::from_fn(m, 1, |i, _| squares[i] / total);
     let mean = rows.transposed_times(&weighted).into_vec();
     // All rows alike: nothing is left that a second meta-state could explain.
     let ones = Mat::from_fn(m, 1, |_, _| 1.0);
     let one_law = Mat::from_vec(n, 1, mean.clone())?;
-    let left_over = rows.residual2(xi, &ones, &one_law);
-    let degenerate = left_over <= ALIKE * rows.norm2(xi);
+    let left_over = rows.residual2(weights, &ones, &one_law);
+    let degenerate = left_over <= ALIKE * rows.norm2(weights);
     if degenerate || !(stated > 0.0 && stated.is_finite()) {
         return Ok(LambdaMaxCheck { at_it: f64::NAN, below_it: f64::NAN, degenerate, smallest: false, rounding: 0.0 });
     }
-    let found = |lambda: f64| search(&rows, xi, &weights, total, &mean, lambda, seed);
+    let found = |lambda: f64| search(&rows, weights, &squares, total, &mean, lambda, seed);
     let mut below_it = found(BELOW * stated);
     for k in 1..=AGAIN.0 {
         if below_it > 1.0 + PAYS || rows.side() > AGAIN.2 {
             break;
         }
         let share = if k % 2 == 0 { BELOW } else { AGAIN.1 };
-        below_it = below_it.max(search(&rows, xi, &weights, total, &mean, share * stated, seed.wrapping_add(k)));
+        below_it = below_it.max(search(&rows, weights, &squares, total, &mean, share * stated, seed.wrapping_add(k)));
     }
     let smallest = stated <= SMALLEST * total * (1.0 + ROOM);
     let rounding = (rows.side() + 64) as f64 * f64::EPSILON * total / stated;
@@ -80,30 +94,30 @@ pub fn check_lambda_max(p: &dyn Operator, xi: &[f64], stated: f64, seed: u64) ->
 }
 
 /// F of the best answer with one meta-state.
-pub(super) fn objective_of_one(rows: &Rows, xi: &[f64], lambda: f64) -> f64 {
+pub(super) fn objective_of_one(rows: &Rows, weights: &[f64], lambda: f64) -> f64 {
     let m = rows.rows();
-    let weights: Vec<f64> = xi.iter().map(|x| x * x).collect();
-    let total: f64 = weights.iter().sum();
-    let mean = rows.transposed_times(&Mat::from_fn(m, 1, |i, _| weights[i] / total)).into_vec();
+    let squares: Vec<f64> = weights.iter().map(|x| x * x).collect();
+    let total: f64 = squares.iter().sum();
+    let mean = rows.transposed_times(&Mat::from_fn(m, 1, |i, _| squares[i] / total)).into_vec();
     let v = one_metastate(&mean, m, total, lambda);
     let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let (ones, v) = (Mat::from_fn(m, 1, |_, _| 1.0), Mat::from_fn(v.len(), 1, |j, _| v[j]));
-    0.5 * rows.residual2(xi, &ones, &v) + lambda * (m as f64).sqrt() * length
+    0.5 * rows.residual2(weights, &ones, &v) + lambda * (m as f64).sqrt() * length
 }
 
 /// The best pair at the rank-one solution of this lambda.
-fn search(rows: &Rows, xi: &[f64], weights: &[f64], total: f64, mean: &[f64], lambda: f64, seed: u64) -> f64 {
+fn search(rows: &Rows, weights: &[f64], squares: &[f64], total: f64, mean: &[f64], lambda: f64, seed: u64) -> f64 {
     let (m, n) = (rows.rows(), rows.cols());
     let v = one_metastate(mean, m, total, lambda);
     let norm2: f64 = v.iter().map(|x| x * x).sum();
     let (u, v) = (Mat::from_fn(m, 1, |_, _| 1.0), Mat::from_fn(n, 1, |j, _| v[j]));
     let pv = rows.times(&v);
-    // The first KKT condition with u_i = 1: mu_i = xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), m rows.
-    let mu: Vec<f64> = (0..m).map(|i| weights[i] * (norm2 - pv[(i, 0)]) + lambda * (norm2 / m as f64).sqrt()).collect();
-    let point = Point { rows, xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
+    // The first KKT condition with u_i = 1: mu_i = Xi_i^2 (v.v - p_i.v) + lambda ||v|| / sqrt(m), m rows.
+    let mu: Vec<f64> = (0..m).map(|i| squares[i] * (norm2 - pv[(i, 0)]) + lambda * (norm2 / m as f64).sqrt()).collect();
+    let point = Point { rows, weights, lambda, a: &u, b: &v, mu: &mu, clip: None };
     let singular = if rows.side() <= DENSE_STATES { decompose(&point.dense()) } else { None };
     let singular = singular.map(|(_, _, right)| leading(&right, right.cols().min(STARTS.0)));
-    let states = if m <= STARTS.1 { (0..m).collect() } else { heaviest(weights, STARTS.2) };
+    let states = if m <= STARTS.1 { (0..m).collect() } else { heaviest(squares, STARTS.2) };
     let images = point.transposed_times(&Mat::from_fn(m, states.len(), |i, k| if i == states[k] { 1.0 } else { 0.0 }));
     let starts = singular.map_or(images.clone(), |s| super::rows::beside(&[&s, &images]));
     polar(&point, Some(&starts), seed)
@@ -125,9 +139,9 @@ fn one_metastate(p: &[f64], rows: usize, c: f64, lambda: f64) -> Vec<f64> {
     at(0.5 * (low + high))
 }
 
-fn heaviest(weights: &[f64], count: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..weights.len()).collect();
-    order.sort_by(|&i, &j| weights[j].total_cmp(&weights[i]));
+fn heaviest(squares: &[f64], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..squares.len()).collect();
+    order.sort_by(|&i, &j| squares[j].total_cmp(&squares[i]));
     order.truncate(count);
     order
 }

@@ -33,7 +33,7 @@ pub struct Claimed<'a> {
     /// P.
     pub p: &'a dyn Operator,
     /// The diagonal of Xi, a weight for each row of P.
-    pub xi: &'a [f64],
+    pub weights: &'a [f64],
     /// lambda.
     pub lambda: f64,
     /// Memberships (one row a row of P).
@@ -44,6 +44,8 @@ pub struct Claimed<'a> {
 
 /// A dual point handed out by the solver: `W = (mu 1^T - Xi^2 (a b^T - P)) / lambda - left diag(excess) right^T`. That its spectral norm
 /// is at most 1 is for the checker to prove.
+///
+/// See the example of [`recompute`].
 #[derive(Debug, Clone, Copy)]
 pub struct Witness<'a> {
     /// Left factor (one row a row of P).
@@ -95,6 +97,8 @@ pub enum BoundProof {
 }
 
 /// All figures of a solution, computed anew.
+///
+/// See the example of [`recompute`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Recomputed {
@@ -151,22 +155,37 @@ pub struct Recomputed {
 /// Up to 1200 rows and columns the dual points are formed and decomposed whole; beyond, all is matrix-free. Up to 600 states, and
 /// when there is no witness, the dual is climbed for 60 steps. Beyond 5000 states only the witness, if there is one, is
 /// tried as a dual point. `seed` feeds the random starts; the result does not depend on the number of threads.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, Settings, lambda_max, solve};
+/// use metastate::verify::{Claimed, recompute};
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let lambda = 0.1 * lambda_max(chain.p(), chain.weights(), 0)?;
+/// let found = solve(&Problem::new(chain.p(), chain.weights(), lambda)?, &Settings::default(), &mut metastate::Silent)?;
+/// let (u, v) = (&found.factors.u, &found.factors.v);
+/// let again = recompute(&Claimed { p: chain.p(), weights: chain.weights(), lambda, u, v }, Some(found.witness.for_checking()), None, 0)?;
+/// assert!((again.objective - found.objective.value).abs() <= 1e-9 * again.objective);
+/// assert!(again.lower_bound <= again.objective);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn recompute(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>, seed: u64) -> Result<Recomputed> {
     check_input(claimed, witness, truth)?;
-    let Claimed { xi, lambda, u, v, .. } = *claimed;
+    let Claimed { weights, lambda, u, v, .. } = *claimed;
     let p = Rows::new("the transition matrix", claimed.p)?;
 
-    let fidelity = 0.5 * p.residual2(xi, u, v);
+    let fidelity = 0.5 * p.residual2(weights, u, v);
     // An entry of X is wrong by its share at most, so `||Xi (P - X)||` by so much of `||Xi P||`, and its square by twice the product and the square.
     let share = rounding_share(u.cols());
-    let norm2 = p.norm2(xi);
+    let norm2 = p.norm2(weights);
     let fidelity_rounding = 2.0 * share * (2.0 * fidelity * norm2).sqrt() + share * share * norm2;
     let (u_norms, v_norms) = (column_norms(u), column_norms(v));
     let regularizer: f64 = u_norms.iter().zip(&v_norms).map(|(u, v)| u * v).sum();
     let objective = fidelity + lambda * regularizer;
 
     let local = local_errors(&p, claimed, &u_norms, &v_norms);
-    let own = Point { rows: &p, xi, lambda, a: u, b: v, mu: &local.mu, clip: None };
+    let own = Point { rows: &p, weights, lambda, a: u, b: v, mu: &local.mu, clip: None };
 
     let singular = if p.side() <= dual::DENSE_STATES { dual::decompose(&own.dense()) } else { None };
     let singular = singular.map(|(_, _, right)| rows::leading(&right, right.cols().min(u.cols() + 5)));
@@ -182,9 +201,9 @@ pub fn recompute(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Opt
     let (mut rel_re, mut rel_se) = (None, None);
     if let Some(truth) = truth {
         let truth = Rows::new("the true transition matrix", truth)?;
-        let scale = truth.norm2(xi);
-        rel_re = Some(truth.residual2(xi, u, v) / scale);
-        rel_se = Some(p.distance2(xi, &truth) / scale);
+        let scale = truth.norm2(weights);
+        rel_re = Some(truth.residual2(weights, u, v) / scale);
+        rel_se = Some(p.distance2(weights, &truth) / scale);
     }
 
     Ok(Recomputed {
@@ -204,7 +223,7 @@ pub fn recompute(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Opt
         rel_le_rounding: local.rounding,
         lower_bound: bound.value,
         certified_gap: ((objective - bound.value) / objective).max(0.0),
-        objective_of_one: lambda_max::objective_of_one(&p, xi, lambda),
+        objective_of_one: lambda_max::objective_of_one(&p, weights, lambda),
         bound_proof: bound.proof,
         bound_norm: bound.norm,
         bound_rounding: bound.rounding,
@@ -219,7 +238,7 @@ fn relative_gap(ray: &Ray, polar: f64, objective: f64) -> f64 {
 }
 
 fn check_input(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Option<&dyn Operator>) -> Result<()> {
-    let Claimed { p, xi, lambda, u, v } = *claimed;
+    let Claimed { p, weights, lambda, u, v } = *claimed;
     let (m, n) = (p.rows(), p.cols());
     if m == 0 || n == 0 {
         return Err(Error::Empty { what: "the transition matrix" });
@@ -232,10 +251,10 @@ fn check_input(claimed: &Claimed<'_>, witness: Option<Witness<'_>>, truth: Optio
         Some(row) => Err(Error::NotFinite { what, row, column: 0, value: list[row] }),
         None => Ok(()),
     };
-    size("the list of weights", xi.len(), m)?;
-    numbers("the list of weights", xi)?;
-    if let Some(row) = xi.iter().position(|x| *x < 0.0) {
-        return Err(Error::Negative { what: "the list of weights", row, column: 0, value: xi[row] });
+    size("the list of weights", weights.len(), m)?;
+    numbers("the list of weights", weights)?;
+    if let Some(row) = weights.iter().position(|x| *x < 0.0) {
+        return Err(Error::Negative { what: "the list of weights", row, column: 0, value: weights[row] });
     }
     if u.cols() == 0 {
         return Err(Error::Empty { what: "U" });
@@ -283,7 +302,7 @@ fn rounding_share(columns: usize) -> f64 {
     (columns + 64) as f64 * f64::EPSILON
 }
 
-struct LocalErrors {
+struct RecheckedErrors {
     mu: Vec<f64>,
     rel_le1: f64,
     rel_le2: f64,
@@ -292,17 +311,17 @@ struct LocalErrors {
 
 /// The multipliers mu and the paper's relLE1 and relLE2 (its section 6.1). With `grad g = Xi^2 (U V^T - P)`:
 /// `grad g V = Xi^2 (U (V^T V) - P V)` and `grad g^T U = V (U^T Xi^2 U) - P^T Xi^2 U`.
-fn local_errors(p: &Rows, claimed: &Claimed<'_>, u_norms: &[f64], v_norms: &[f64]) -> LocalErrors {
-    let Claimed { xi, lambda, u, v, .. } = *claimed;
+fn local_errors(p: &Rows, claimed: &Claimed<'_>, u_norms: &[f64], v_norms: &[f64]) -> RecheckedErrors {
+    let Claimed { weights, lambda, u, v, .. } = *claimed;
     let (m, n, s) = (u.rows(), v.rows(), u.cols());
-    let xi2: Vec<f64> = xi.iter().map(|x| x * x).collect();
+    let squares: Vec<f64> = weights.iter().map(|x| x * x).collect();
     // A column of length zero has no direction; its terms are zero.
     let ratio = |above: f64, below: f64| if below > 0.0 { lambda * above / below } else { 0.0 };
     let on_u: Vec<f64> = (0..s).map(|j| ratio(v_norms[j], u_norms[j])).collect();
     let on_v: Vec<f64> = (0..s).map(|j| ratio(u_norms[j], v_norms[j])).collect();
 
     let (ug, pv) = (product(u, &cross(v, v, None)), p.times(v));
-    let gradient_u = Mat::from_fn(m, s, |i, j| xi2[i] * (ug[(i, j)] - pv[(i, j)]));
+    let gradient_u = Mat::from_fn(m, s, |i, j| squares[i] * (ug[(i, j)] - pv[(i, j)]));
     let mu: Vec<f64> = (0..m)
         .map(|i| {
             let floor = SUPPORT * u.row(i).iter().fold(0.0f64, |most, x| most.max(*x));
@@ -314,17 +333,17 @@ fn local_errors(p: &Rows, claimed: &Claimed<'_>, u_norms: &[f64], v_norms: &[f64
     let error1 = sum(m, |i| (0..s).map(|j| ((mu[i] - gradient_u[(i, j)]).max(0.0) - on_u[j] * u[(i, j)]).abs()).sum());
     let scale1 = sum(m, |i| (0..s).map(|j| (on_u[j] * u[(i, j)]).abs()).sum());
 
-    let weighted = Mat::from_fn(m, s, |i, j| xi2[i] * u[(i, j)]);
-    let (va, pu) = (product(v, &cross(u, u, Some(&xi2))), p.transposed_times(&weighted));
+    let weighted = Mat::from_fn(m, s, |i, j| squares[i] * u[(i, j)]);
+    let (va, pu) = (product(v, &cross(u, u, Some(&squares))), p.transposed_times(&weighted));
     let level = column_sums(u, Some(&mu));
     let error2 = sum(n, |i| (0..s).map(|j| ((level[j] - (va[(i, j)] - pu[(i, j)])).max(0.0) - on_v[j] * v[(i, j)]).abs()).sum());
     let scale2 = sum(n, |i| (0..s).map(|j| (on_v[j] * v[(i, j)]).abs()).sum());
 
     // Each term is a difference of sums of products; rounding leaves a share of the sizes of both.
     let share = rounding_share(s);
-    let size1 = sum(m, |i| (0..s).map(|j| mu[i].abs() + xi2[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
+    let size1 = sum(m, |i| (0..s).map(|j| mu[i].abs() + squares[i] * (ug[(i, j)].abs() + pv[(i, j)].abs())).sum());
     let level_size = column_sums(u, Some(&mu.iter().map(|m| m.abs()).collect::<Vec<_>>()));
     let size2 = sum(n, |i| (0..s).map(|j| level_size[j] + va[(i, j)].abs() + pu[(i, j)].abs()).sum());
     let rounding = (share * size1 / scale1, (share + m as f64 * f64::EPSILON) * (size2 + n as f64 * share * size1) / scale2);
-    LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
+    RecheckedErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
 }

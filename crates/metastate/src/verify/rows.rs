@@ -310,39 +310,39 @@ impl<'a> Rows<'a> {
 
     /// `|| Xi (P - A B^T) ||_F^2`: entry by entry where that is affordable, else from the expanded square, whose rounding
     /// is about 1e-16 of `|| Xi P ||_F^2`.
-    pub fn residual2(&self, xi: &[f64], a: &Mat, b: &Mat) -> f64 {
+    pub fn residual2(&self, weights: &[f64], a: &Mat, b: &Mat) -> f64 {
         let (m, n) = (self.m, self.n);
         if m as f64 * n as f64 * (a.cols() as f64 + self.factored().map_or(0.0, |(l, _)| l.cols() as f64)) <= DIRECT {
             return sum(m, |i| {
                 let mut row: Vec<f64> = (0..n).map(|j| -dot(a.row(i), b.row(j))).collect();
                 self.each(i, |j, p| row[j] += p);
-                xi[i] * xi[i] * dot(&row, &row)
+                weights[i] * weights[i] * dot(&row, &row)
             });
         }
         let (pb, gram) = (self.times(b), cross(b, b, None));
         let ag = product(a, &gram);
-        sum(m, |i| xi[i] * xi[i] * (self.norms2[i] - 2.0 * dot(a.row(i), pb.row(i)) + dot(ag.row(i), a.row(i))))
+        sum(m, |i| weights[i] * weights[i] * (self.norms2[i] - 2.0 * dot(a.row(i), pb.row(i)) + dot(ag.row(i), a.row(i))))
     }
 
     /// `|| Xi (P - T) ||_F^2`.
-    pub fn distance2(&self, xi: &[f64], other: &Rows) -> f64 {
+    pub fn distance2(&self, weights: &[f64], other: &Rows) -> f64 {
         if let Some((left, right)) = other.factored() {
-            return self.residual2(xi, left, right);
+            return self.residual2(weights, left, right);
         }
         if let Some((left, right)) = self.factored() {
-            return other.residual2(xi, left, right);
+            return other.residual2(weights, left, right);
         }
         sum(self.m, |i| {
             let mut row = vec![0.0; self.n];
             self.each(i, |j, p| row[j] += p);
             other.each(i, |j, t| row[j] -= t);
-            xi[i] * xi[i] * dot(&row, &row)
+            weights[i] * weights[i] * dot(&row, &row)
         })
     }
 
     /// `|| Xi P ||_F^2`.
-    pub fn norm2(&self, xi: &[f64]) -> f64 {
-        sum(self.m, |i| xi[i] * xi[i] * self.norms2[i])
+    pub fn norm2(&self, weights: &[f64]) -> f64 {
+        sum(self.m, |i| weights[i] * weights[i] * self.norms2[i])
     }
 }
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::dual::{LANCZOS_ROOM, Ray, defect, eigen, gram, lanczos_loss, positive_definite};
 use super::rows::{beside, by_rows, check_finite, column_norms, column_sums, cross, dot, product, sum};
-use super::{BoundProof, LocalErrors, Recomputed, SUPPORT, Witness, feasibility, rounding_share};
+use super::{BoundProof, RecheckedErrors, Recomputed, SUPPORT, Witness, feasibility, rounding_share};
 use crate::error::{Error, Result};
 use crate::linalg::{Csr, Mat};
 
@@ -216,7 +216,7 @@ pub fn recompute_whitened(
 
 /// The multipliers mu and both local errors, from E and F with the lengths of their columns, and `Z F`. The gradient of the fidelity is `E (F^T F) - Z F` in E and `F (E^T E) - Z^T E` in F,
 /// that of the norms `lambda ||R f_j|| / ||L e_j|| L^2 e_j` and its like.
-fn local_errors(white: &White, terms: &Terms, (e, e_norms): (&Mat, &[f64]), (f, f_norms): (&Mat, &[f64]), zf: &Mat) -> LocalErrors {
+fn local_errors(white: &White, terms: &Terms, (e, e_norms): (&Mat, &[f64]), (f, f_norms): (&Mat, &[f64]), zf: &Mat) -> RecheckedErrors {
     let (m, n, s) = (e.rows(), f.rows(), e.cols());
     let (lambda, price) = (terms.lambda, terms.price);
     let ratio = |a: f64, b: f64| if b > 0.0 { lambda * a / b } else { 0.0 };
@@ -245,7 +245,7 @@ fn local_errors(white: &White, terms: &Terms, (e, e_norms): (&Mat, &[f64]), (f, 
     let size2 = sum(n, |j| (0..s).map(|k| (white.measure[j] * level[k]).abs() + fa[(j, k)].abs() + ze[(j, k)].abs()).sum());
     let share = rounding_share(s);
     let rounding = (share * size1 / scale1, (share + m as f64 * f64::EPSILON) * (size2 + n as f64 * share * size1) / scale2);
-    LocalErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
+    RecheckedErrors { mu, rel_le1: error1 / scale1, rel_le2: error2 / scale2, rounding }
 }
 
 fn check(counts: &Csr, terms: &Terms, u: &Mat, v: &Mat, w: &Witness) -> Result<()> {

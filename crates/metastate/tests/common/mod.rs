@@ -147,7 +147,8 @@ pub fn claims(solution: &Solution) -> Reported {
 pub fn verified(problem: &Problem, solution: &Solution) -> Recomputed {
     let witness = solution.witness.for_checking();
     let Factors { u, v } = &solution.factors;
-    let found = recompute(&Claimed { p: problem.p, xi: problem.xi, lambda: problem.lambda, u, v }, Some(witness), None, 0).unwrap();
+    let found =
+        recompute(&Claimed { p: problem.p, weights: problem.weights, lambda: problem.lambda, u, v }, Some(witness), None, 0).unwrap();
     for check in compare(&claims(solution), &found) {
         let heuristic = matches!(check.name, "ge" | "rel_dg");
         assert!(check.agrees || heuristic, "{check:?}\n{:?}\n{found:?}", solution.errors);

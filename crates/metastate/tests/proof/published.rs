@@ -36,5 +36,10 @@ pub fn claims(solution: &Solution) -> Reported {
 
 /// All figures of the factors `(u, v)`, computed anew by the checker, with the solution's witness.
 pub fn checked(problem: &Problem, u: &Mat, v: &Mat, solution: &Solution) -> Result<Recomputed, Error> {
-    recompute(&Claimed { p: problem.p, xi: problem.xi, lambda: problem.lambda, u, v }, Some(solution.witness.for_checking()), None, 0)
+    recompute(
+        &Claimed { p: problem.p, weights: problem.weights, lambda: problem.lambda, u, v },
+        Some(solution.witness.for_checking()),
+        None,
+        0,
+    )
 }

@@ -1,5 +1,5 @@
 'use strict';
-// Times, checks and fluxes of the meta-states. `page` is what page.js lends: the data, the tools and the pens.
+// Times, checks and fluxes of the meta-states. page.js hands over `page`: the data, the tools and the pens.
 const drawKinetics = (page) => {
   const { D, K, mass, s, el, css, card, figure, figures, axes, scale, colour, fixed, percent, number, ramp, now, set, pick, bars, listeners } = page;
   const story = D.kinetics;
@@ -21,7 +21,7 @@ const drawKinetics = (page) => {
   const lines = Array.from({ length: Math.max(0, ...lags.map((l) => l.timescales.length)) }, (_, k) => lags.filter((l) => l.timescales[k] && l.timescales[k][0] > 0).map((l) => [l.lag, ...l.timescales[k]])).filter((line) => line.length);
   if (lags.length > 1 && lines.length) {
     const advice = D.summary.hints.find((h) => /\blag \d/.test(h) && /timescale/.test(h));
-    const body = card('implied', 'Timescales against the lag', 'The same data counted at longer lags. A process is seen rightly where its line is level; bands are 90 % intervals; in the grey a process is shorter than its lag, and nothing can be said.' + (advice ? ' Here: ' + advice + '.' : ''), first, 'Lag');
+    const body = card('implied', 'Timescales against the lag', 'The same data counted at longer lags. The timescale of a process is right where its line is level; bands are 90 % intervals. In the grey area a timescale is shorter than the lag and cannot be measured.' + (advice ? ' Here: ' + advice + '.' : ''), first, 'Lag');
     figure(body, {
       name: 'implied-timescales', height: 300,
       draw: (pen, w, h) => {
@@ -47,7 +47,7 @@ const drawKinetics = (page) => {
   const checked = lags.filter((l) => l.stays.length === s && l.predicted.length === s);
   if (checked.length > 1) {
     const told = checked.flatMap((l) => l.stays.map((e, j) => [...e, l.predicted[j]])).filter(([, low, high]) => low != null && high != null), all = told.length, off = told.filter(([, low, high, p]) => p < low || p > high).length;
-    const body = card('check', 'Chapman-Kolmogorov check', `The probability of being in a meta-state again: lines are what this chain predicts, points what the data give when they are counted at that lag, with 90 % intervals. ${all - off} of ${all} intervals hold their line.` + (s > 8 ? ' Choose a meta-state to see it alone.' : ''), first, 'Check');
+    const body = card('check', 'Chapman-Kolmogorov check', `The probability of being in a meta-state again: lines are what this chain predicts, points are what the data give when they are counted at that lag, with 90 % intervals. ${all - off} of ${all} intervals contain the line.` + (s > 8 ? ' Choose a meta-state to see only this one.' : ''), first, 'Check');
     figure(body, {
       name: 'chapman-kolmogorov', height: 300,
       draw: (pen, w, h) => {
@@ -61,7 +61,7 @@ const drawKinetics = (page) => {
         }
       },
       rows: () => [['time', 'metastate', 'predicted', 'estimated', 'lower', 'upper']].concat(checked.flatMap((l) => l.stays.map(([p, low, high], j) => [l.lag, j + 1, l.predicted[j], p, low ?? '', high ?? '']))),
-      words: () => `Chapman-Kolmogorov check: ${all - off} of ${all} intervals hold what the chain predicts`,
+      words: () => `Chapman-Kolmogorov check: ${all - off} of ${all} intervals contain what the chain predicts`,
     });
   }
 
@@ -91,7 +91,7 @@ const drawKinetics = (page) => {
     return { forward, net, total: total / story.lag, rate: total / way / story.lag };
   };
   if (s > 1 && story.pair) {
-    const body = card('flux', 'From one meta-state to another', 'Transition path theory: who carries the traffic. Meta-states stand at their committor, the probability of coming to the end before going back to the start; arrows are the net flux.', second, 'Flux');
+    const body = card('flux', 'From one meta-state to another', 'Transition path theory: which ways the chain takes from one meta-state to the other. The position of a meta-state is its committor, the probability of reaching the end before the start; arrows are the net flux.', second, 'Flux');
     const choice = { from: story.pair[0], to: story.pair[1] };
     const select = (key, name) => { const box = el('select', { 'aria-label': name }, ...K.map((_, j) => el('option', { value: String(j), text: 'meta-state ' + (j + 1) }))); box.value = String(choice[key]); box.addEventListener('change', () => { const other = key === 'from' ? 'to' : 'from'; choice[key] = Number(box.value); if (choice[key] === choice[other]) { choice[other] = (choice[key] + 1) % s; } set({}); }); listeners.push(() => { box.value = String(choice[key]); }); return el('label', {}, name, box); };
     const tell = el('output', {});
@@ -131,7 +131,7 @@ const drawKinetics = (page) => {
     const times = story.passage.flat().map((e) => e && e[0]).filter((t) => t > 0), [lo, hi] = [Math.min(...times), Math.max(...times)];
     if (times.length) {
       const shade = (t) => (t > 0 ? Math.log(t / lo) / (Math.log(hi / lo) || 1) : 0);
-      const body = card('passage', 'Passage times', 'Mean time in ' + frames + ' from the states of a meta-state (row) to those of another (column), by the states\' own chain, seen every lag; the diagonal is the time to the next visit. Brighter is longer, on a logarithmic scale; ∞ is never.', second, 'Passage times');
+      const body = card('passage', 'Passage times', 'Mean time in ' + frames + ' from the states of a meta-state (row) to those of another (column), by the states\' own chain, looked at once in every lag; the diagonal is the time to the next visit. Brighter means longer, on a logarithmic scale; ∞ means never.', second, 'Passage times');
       const cellAt = (w, h) => ({ side: Math.min((w - 34) / s, (h - 30) / s), x0: 30, y0: 24 }), short = (t) => (t == null ? '' : t >= 1e5 ? Number(t).toExponential(1).replace('e+', 'e') : fixed(t, 3));
       figure(body, {
         name: 'passage-times', height: (w) => Math.min(430, Math.max(300, w)),
@@ -154,7 +154,7 @@ const drawKinetics = (page) => {
 
   // ---- fates
   if (story.fates.length) {
-    const F = story.fates, body = card('fates', 'Where meta-states end', 'Some meta-states are left for good. Each bar is the probability of ending in each group that is never left again.', figures, 'Fates');
+    const F = story.fates, body = card('fates', 'Where meta-states end', 'Some meta-states are left for ever. Each bar shows the probabilities of ending in the groups that are never left again.', figures, 'Fates');
     figure(body, {
       name: 'fates', height: Math.max(80, 30 + 22 * s),
       draw: (pen, w) => {

@@ -25,8 +25,8 @@
   const leaving = H ? H.labels.map((_, h) => Array.from({ length: s }, (_, i) => { let x = 0; for (let j = 0; j < s; j++) x += flowIn(h, i, j); return x; })) : [];
   const sliceName = (h) => D.summary.slices.expression + ' = ' + H.labels[h];
 
-  // ---------------------------------------------------------------- what is chosen, and who wants to know
-  // Beside a rival's hard zones ours are hard at first: like is seen with like.
+  // ---------------------------------------------------------------- what is chosen, and which figures follow the choice
+  // Next to the hard zones of another method ours are shown hard at first, so that the two can be compared.
   const now = { metastate: null, state: null, slice: null, soft: !rival, beside: !!rival, all: false, steps: 1, point: D.path ? D.path.chosen : null };
   const listeners = [];
   const set = (change) => { Object.assign(now, change); listeners.forEach((f) => f()); };
@@ -74,7 +74,7 @@
     return mix(RAMP[k], RAMP[k + 1], x - k);
   };
 
-  // ---------------------------------------------------------------- one drawing, two pens: the screen and an SVG file
+  // ---------------------------------------------------------------- each drawing is made with one of two pens: for the screen, or for an SVG file
   class ScreenPen {
     constructor(canvas, w, h) {
       const ratio = Math.min(window.devicePixelRatio || 1, 3);
@@ -242,7 +242,7 @@
   if (S.choice && S.choice.verdict) document.getElementById('facts').before(el('p', { class: 'note', id: 'prediction', text: 'Verdict: ' + S.choice.verdict + '.' }));
   const fact = (value, name) => el('div', { class: 'fact' }, el('b', { text: value }), el('span', { text: name }));
   document.getElementById('facts').append(fact(count(d), S.control ? 'pairs of state and action' : S.destinations ? 'origins' : 'states'), S.destinations ? fact(count(S.destinations), S.control ? 'next states' : 'destinations') : '', fact(count(S.transitions), 'transitions'), fact(String(s), s === 1 ? 'meta-state' : 'meta-states'),
-    fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), S.refit ? `proven gap of the penalised solution (${S.rank} meta-states)` : 'certified gap'), ...(S.errors.explained_gap == null ? [] : [fact(percent(S.errors.explained_gap), 'explained gap: of what the meta-states explain over one')]), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
+    fact(S.errors.certified_gap == null ? 'not proven' : percent(S.errors.certified_gap), S.refit ? `proven gap of the penalised solution (${S.rank} meta-states)` : 'certified gap'), ...(S.errors.explained_gap == null ? [] : [fact(percent(S.errors.explained_gap), 'explained gap: as a share of what the meta-states explain beyond a single one')]), fact(number(S.lambda), 'lambda'), fact(fixed(S.seconds.total, 3) + ' s', 'from file to result'));
   const chips = document.getElementById('chips');
   D.metastates.forEach((m, j) => {
     const chip = el('button', { type: 'button', class: 'chip', 'aria-pressed': 'false', 'data-metastate': j, on: { click: () => pick(j) } },
@@ -254,21 +254,21 @@
   // ---------------------------------------------------------------- actions and the plan
   if (D.plan) {
     const P = D.plan, c = P.check, b = P.bound;
-    const body = card('plan', 'Plan', `The best policy of the fitted model at a discount of ${P.discount}, for ${count(P.states - P.ends)} states (policy.csv). Its values are estimates; what it earns was measured on held-out records where that is said.`, figures, 'Plan');
+    const body = card('plan', 'Plan', `The best policy of the fitted model at a discount of ${P.discount}, for ${count(P.states - P.ends)} states (policy.csv). Its values are estimates; where a figure is said to be from held-out records, it was measured there.`, figures, 'Plan');
     body.append(el('div', { class: 'facts' }, fact(number(P.mean_value), 'mean value, estimated by the model'),
-      ...(c ? [fact(`${number(c.value)} (${number(c.low)} to ${number(c.high)})`, `on held-out ${c.unit}, 19 times of 20`), fact(number(c.claimed), 'what such policies claim there')] : []),
-      ...(c && c.log != null ? [fact(number(c.log), 'what the log earned')] : []),
-      ...(b ? [fact(b.says_something ? number(b.loss) : 'says nothing', 'bound on the loss in the process as it was counted')] : [])));
+      ...(c ? [fact(`${number(c.value)} (${number(c.low)} to ${number(c.high)})`, `on held-out ${c.unit}, 19 times of 20`), fact(number(c.claimed), 'what the model predicts for such policies there')] : []),
+      ...(c && c.log != null ? [fact(number(c.log), 'what the policy in the log earned')] : []),
+      ...(b ? [fact(b.says_something ? number(b.loss) : 'says nothing', 'largest possible loss, if next states occur as often as they were counted')] : [])));
     if (P.not_checked) body.append(el('p', { class: 'note', text: 'Not checked on held-out records: ' + P.not_checked + '.' }));
     P.hints.forEach((hint) => body.append(el('p', { class: 'note', text: hint })));
     const row = (m) => el('tr', { 'data-metastate': m.metastate - 1 }, el('td', {}, el('span', { class: 'swatch', style: { background: colour(m.metastate - 1) } }), ' ' + m.metastate),
       el('td', { text: number(m.worth) }), el('td', { dir: 'auto', text: m.actions.map(([name, share]) => `${name}: ${percent(share)}`).join(', ') || 'nothing: an end' }));
-    body.append(el('table', { class: 'plan' }, el('thead', {}, el('tr', {}, ...['meta-state', 'worth', 'what the policy does after a step into it'].map((t) => el('th', { text: t })))),
+    body.append(el('table', { class: 'plan' }, el('thead', {}, el('tr', {}, ...['meta-state', 'worth', 'what the policy does after a step to this meta-state'].map((t) => el('th', { text: t })))),
       el('tbody', {}, ...P.metastates.map(row))));
     body.tool('CSV', () => save('plan.csv', new Blob([csvOf([['metastate', 'worth', 'actions'], ...P.metastates.map((m) => [m.metastate, m.worth, m.actions.map(([n, x]) => n + ' ' + x).join('; ')])])], { type: 'text/csv' })), 'Download the plan by meta-state as CSV');
   }
   if (D.actions && D.actions.length) {
-    const body = card('actions', 'What each action does', 'One step of the chain of meta-states under each action: a row says where the action leads from the states that a meta-state leads to. Empty rows: never tried there.', figures, 'Actions');
+    const body = card('actions', 'What each action does', 'One step of the chain of meta-states under each action: a row says where the action leads from the states that a meta-state leads to. A row is empty where the action was never tried.', figures, 'Actions');
     const small = el('div', { class: 'actions' });
     D.actions.forEach((a) => {
       const cell = (x) => el('td', { style: { background: `color-mix(in srgb, ${colour(0)} ${Math.round(100 * x)}%, transparent)` }, title: percent(x), text: x >= 0.095 ? (100 * x).toFixed(0) : '' });
@@ -286,7 +286,7 @@
     listeners.push(() => { input.value = String(now.slice == null ? 0 : now.slice + 1); tell.textContent = now.slice == null ? 'all slices together' : sliceName(now.slice) + ', ' + percent(leaving[now.slice].reduce((a, b) => a + b, 0)) + ' of all transitions'; });
     figures.append(el('div', { class: 'controls slider', id: 'slice' }, el('label', {}, D.summary.slices.expression, input), tell, el('button', { type: 'button', text: 'All slices', on: { click: () => set({ slice: null }) } })));
     const C = D.summary.slices.change;
-    const body = card('slices', 'Over the slices', 'When trips leave each meta-state: shares of all transitions. The slider above moves the map to where trips lead in that slice (of the chosen cell or meta-state, or of all), the flow diagram and the table of steps.' + (C ? ` Where trips lead changes over the slices: knowing the slice is worth ${fixed(C.whole.gain, 3)} nats a held-out transition (p = ${fixed(C.whole.p_value, 3)}, slices dealt anew ${C.permutations} times among the transitions of each state).` : ''), figures, 'Slices');
+    const body = card('slices', 'Over the slices', 'When trips leave each meta-state: shares of all transitions. The slider above moves the map to where trips lead in that slice (of the chosen cell or meta-state, or of all), the flow diagram and the table of steps.' + (C ? ` Where trips lead changes over the slices: knowing the slice improves the prediction by ${fixed(C.whole.gain, 3)} nats for each held-out transition (p = ${fixed(C.whole.p_value, 3)}, by ${C.permutations} random permutations of the slices among the transitions of each state).` : ''), figures, 'Slices');
     const box = (w, h) => ({ x0: 70, x1: w - 12, y0: 14, y1: h - 44 });
     figure(body, {
       name: 'slices', height: 260,
@@ -309,7 +309,7 @@
     });
     if (C) {
       const order = C.zones.map((c, z) => [z, c]).sort((a, b) => b[1].gain - a[1].gain);
-      body.append(el('details', {}, el('summary', { text: 'Which zones change most' }), el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ...['zone', 'trips out of it', 'nats a held-out trip', 'p-value'].map((t) => el('th', { text: t, scope: 'col' })))), el('tbody', {}, ...order.map(([z, c]) => el('tr', {}, el('td', { text: String(z + 1) }), el('td', { class: 'n', text: count(c.transitions) }), el('td', { class: 'n', text: fixed(c.gain, 3) }), el('td', { class: 'n', text: fixed(c.p_value, 3) }))))))));
+      body.append(el('details', {}, el('summary', { text: 'Which zones change most' }), el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ...['zone', 'trips out of it', 'nats for each held-out trip', 'p-value'].map((t) => el('th', { text: t, scope: 'col' })))), el('tbody', {}, ...order.map(([z, c]) => el('tr', {}, el('td', { text: String(z + 1) }), el('td', { class: 'n', text: count(c.transitions) }), el('td', { class: 'n', text: fixed(c.gain, 3) }), el('td', { class: 'n', text: fixed(c.p_value, 3) }))))))));
     }
   }
   // Where trips lead in the chosen slice: of the chosen state, the chosen meta-state, or all.
@@ -333,12 +333,12 @@
     const begin = G.rings ? array(G.rings.begin, Uint32Array) : null, corners = G.rings ? array(G.rings.corners, Float32Array) : null;
     const ring = (i) => { const list = []; for (let k = begin[i]; k < (i + 1 < d ? begin[i + 1] : corners.length / 2); k++) list.push([corners[2 * k], corners[2 * k + 1]]); return list; };
     const rings = begin ? Array.from({ length: d }, (_, i) => ring(i)) : null;
-    const body = card('map', 'Map', (noun === 'cell' ? 'Cells' : 'Places') + ' coloured by zone; with soft memberships one between meta-states has a colour between theirs. ' + (G.word === 'voronoi' ? 'Around each place is the ground that is nearer to it than to any other. ' : '') + 'Point at one for its memberships, click it to see where its trips lead.', figures, 'Map');
+    const body = card('map', 'Map', (noun === 'cell' ? 'Cells' : 'Places') + ' coloured by zone; with soft memberships, a mixture of meta-states has a mixture of their colours. ' + (G.word === 'voronoi' ? 'Around each place is the area that is nearer to it than to any other place. ' : '') + 'Move the pointer to one to see its memberships, click it to see where its trips lead.', figures, 'Map');
     const find = el('input', { type: 'search', placeholder: `find a ${noun}, then Enter`, 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
     const reset = el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ metastate: null, state: null }) } });
-    // The middle 95 % of the cells decide the frame where a few far away would shrink the city to a dot; these have a small map of their own.
-    const known = (i) => lon[i] === lon[i] && lat[i] === lat[i];                 // a place that nobody knows is NaN
+    // Where a few far cells would make the city as small as a dot, the middle 95 % of the cells set the frame, and the far ones are shown on a small map.
+    const known = (i) => lon[i] === lon[i] && lat[i] === lat[i];                 // an unknown place is NaN
     const ordered = (a) => Float32Array.from(a).filter((x) => x === x).sort();
     const [ax, ay] = [ordered(lon), ordered(lat)], at = (a, q) => a[Math.min(a.length - 1, Math.max(0, Math.round(q * (a.length - 1))))];
     const cell = D.cell || Math.max(1e-6, 0.8 * Math.sqrt(((at(ax, 0.99) - at(ax, 0.01)) * (at(ay, 0.99) - at(ay, 0.01))) / d));
@@ -459,7 +459,7 @@
   } else {
     const order = Array.from(shown).sort((a, b) => home[a] - home[b] || weight[b] - weight[a]), most = Math.min(order.length, 400);
     const kept = order.length > most ? Array.from(shown).sort((a, b) => weight[b] - weight[a]).slice(0, most).sort((a, b) => home[a] - home[b] || weight[b] - weight[a]) : order;
-    const body = card('map', 'Memberships', (order.length > most ? 'The ' + most + ' busiest states' : 'All states') + ', one column each, ordered by meta-state; the height of a colour is the membership. Point for details, click to see where a state leads.', figures, 'Memberships');
+    const body = card('map', 'Memberships', (order.length > most ? 'The ' + most + ' busiest states' : 'All states') + ', one column each, ordered by meta-state; the height of a colour is the membership. Move the pointer to a state for details, click it to see where it leads.', figures, 'Memberships');
     const find = el('input', { type: 'search', placeholder: 'find a state, then Enter', 'aria-label': 'Find a state by its label', list: 'labels' });
     find.addEventListener('change', () => { const k = D.labels.indexOf(find.value); set({ state: k < 0 ? null : shown[k] }); });
     body.append(el('div', { class: 'controls' }, toggle('Soft memberships', 'soft'), find, el('button', { type: 'button', text: 'Clear choice', on: { click: () => set({ metastate: null, state: null }) } }),
@@ -489,7 +489,7 @@
   // ---------------------------------------------------------------- 3. the numbers of meta-states, and the lambda path
   if (D.ranks && D.ranks.points.length > 1) {
     const R = D.ranks.points, chosen = D.ranks.chosen;
-    const body = card('ranks', 'How many meta-states', D.ranks.sentence + ' Bars are one standard error of the difference to the best number; hollow points were looked at on some folds only; the dashed line is the score of the smoothed counts themselves.', figures, 'Ranks');
+    const body = card('ranks', 'How many meta-states', D.ranks.sentence + ' Bars are one standard error of the difference to the best number; hollow points were computed on some folds only; the dashed line is the score of the smoothed counts themselves.', figures, 'Ranks');
     const scales = (w, h) => {
       const b = { x0: 70, x1: w - 20, y0: 14, y1: h - 44 }, all = R.flatMap((r) => [r.score - r.error, r.score + r.error]).concat([D.ranks.counts]);
       const lo = Math.min(...all), hi = Math.max(...all), pad = 0.06 * (hi - lo || 1), first = R[0].rank, last = R[R.length - 1].rank, side = 0.03 * (last - first);
@@ -514,7 +514,7 @@
         R.forEach((r, k) => { const q = Math.abs(sx(r.rank) - px); if (q < least) { least = q; best = k; } });
         if (best == null) return null;
         const r = R[best], how = r.behind > 0 ? `behind the best by ${number(r.behind)} ± ${number(r.error)}` : 'the best';
-        return { tip: [el('b', { text: count(r.rank) + (r.rank === 1 ? ' meta-state' : ' meta-states') }), el('div', { text: 'held-out ' + fixed(r.score, 5) }), el('div', { text: how + (r.first_look ? ', at a first look' : '') })] };
+        return { tip: [el('b', { text: count(r.rank) + (r.rank === 1 ? ' meta-state' : ' meta-states') }), el('div', { text: 'held-out ' + fixed(r.score, 5) }), el('div', { text: how + (r.first_look ? ', on some folds only' : '') })] };
       },
       rows: () => [['metastates', 'held_out', 'behind_best', 'behind_standard_error', 'first_look', 'chosen']].concat(R.map((r, k) => [r.rank, r.score, r.behind, r.error, r.first_look ? 'yes' : '', k === chosen ? 'yes' : ''])),
       words: () => `Held-out scores of ${R.length} numbers of meta-states; chosen: ${R[chosen].rank}`,
@@ -564,7 +564,7 @@
 
   // ---------------------------------------------------------------- 4. the meta-states
   {
-    const body = card('metastates', 'Meta-states', 'Click a line to light the meta-state up everywhere. Anchors are the states that belong to it most, with their membership; destinations are where its trips lead.', figures, 'Meta-states');
+    const body = card('metastates', 'Meta-states', 'Click a line to highlight the meta-state in all figures. Anchors are the states that belong to it most, with their membership; destinations are where its trips lead.', figures, 'Meta-states');
     const head = ['', 'states', 'mass', 'stationary', 'anchors', 'destinations'];
     const rows = D.metastates.map((m, j) => {
       const row = el('tr', { class: 'pick', tabindex: '0', on: { click: () => pick(j), keydown: (e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(j); } } } },
@@ -632,7 +632,7 @@
     });
     const second = el('div', { class: 'grid2' }); figures.append(second);
     if (D.timescales && D.timescales.length) {
-      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? '; the whiskers are 90 % intervals, from what each part of the data adds.' : '.'), second, 'Timescales');
+      const T = D.timescales, body = card('timescales', 'Timescales', 'How long the slow processes take, in ' + D.time_unit + ': each bar is one eigenvalue of the latent chain' + (T.some((t) => t.interval) ? '; the whiskers are 90 % intervals, computed from how much each part of the data changes the timescale.' : '.'), second, 'Timescales');
       figure(body, {
         name: 'timescales', height: 280,
         draw: (pen, w, h) => {
@@ -671,7 +671,7 @@
   // ---------------------------------------------------------------- 6. P and X
   if (D.heat) {
     const n = D.heat.bins, P = array(D.heat.p, Float32Array), X = array(D.heat.x, Float32Array);
-    const body = card('matrices', 'Data and model', 'Share of all moves from the states of a row to those of a column, states ordered by zone and binned' + (D.heat.states_a_bin > 1 ? ' (' + fixed(D.heat.states_a_bin, 3) + ' states a bin)' : '') + '. Left what was counted, right what the meta-states say. Brighter is more, on a logarithmic scale.', figures, 'Data and model');
+    const body = card('matrices', 'Data and model', 'Share of all moves from the states of a row to those of a column, states ordered by zone and binned' + (D.heat.states_a_bin > 1 ? ' (' + fixed(D.heat.states_a_bin, 3) + ' states a bin)' : '') + '. On the left what was counted, on the right what the model says. Brighter means more, on a logarithmic scale.', figures, 'Data and model');
     const most = P.reduce((a, b) => Math.max(a, b), 0) || 1, shade = (x) => (x <= 0 ? 0 : Math.max(0, 1 + Math.log10(x / most) / 5));
     const panel = (w) => { const side = Math.min((w - 24) / 2, 540); return { side, left: [(w - 2 * side - 24) / 2, (w - 2 * side - 24) / 2 + side + 24] }; };
     const picture = (A) => {
@@ -708,7 +708,7 @@
 
   // ---------------------------------------------------------------- 7. convergence
   if (D.trace && D.trace.length > 1) {
-    const T = D.trace, body = card('convergence', 'Convergence', 'How far the objective was from the lower bound that the solver steered by, an estimate; what is proven stands at the top of the page. Dashed lines mark columns appended (up) and removed (down).', figures, 'Convergence');
+    const T = D.trace, body = card('convergence', 'Convergence', 'The distance of the objective from the lower bound that the solver used while it ran. That bound is an estimate; what is proven is at the top of the page. Dashed lines mark columns appended (up) and removed (down).', figures, 'Convergence');
     figure(body, {
       name: 'convergence', height: 300,
       draw: (pen, w, h) => {
@@ -731,7 +731,7 @@
   // ---------------------------------------------------------------- 8. rivals, what was left out, provenance
   const table = (rows) => el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ...rows[0].map((t) => el('th', { text: t, scope: 'col' })))), el('tbody', {}, ...rows.slice(1).map((r) => el('tr', {}, ...r.map((t) => el('td', { class: 'label', dir: 'auto', text: String(t) })))))));
   {
-    const body = card('left-out', 'What was left out', S.ledger.length ? 'Nothing is lost silently: of ' + count(S.rows) + ' rows read, ' + count(S.rows_counted) + ' were counted.' : 'Nothing: every row that was read was counted.', figures, 'Left out');
+    const body = card('left-out', 'What was left out', S.ledger.length ? 'Everything that was left out is listed here: of ' + count(S.rows) + ' rows read, ' + count(S.rows_counted) + ' were counted.' : 'Nothing was left out: every row that was read was counted.', figures, 'Left out');
     if (S.ledger.length) body.append(table([['reason', 'count', 'of', 'for example']].concat(S.ledger.map((e) => [e.reason, count(e.count), e.unit, e.examples.slice(0, 3).join(' · ')]))));
     if (S.hints.length) body.append(el('ul', {}, ...S.hints.map((h) => el('li', { text: h }))));
   }

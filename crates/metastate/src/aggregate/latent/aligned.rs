@@ -15,6 +15,18 @@ pub struct Aligned {
 }
 
 /// Matches states by their labels.
+///
+/// ```
+/// use metastate::aggregate::latent::aligned;
+/// use metastate::{Counts, Label, StateIndex};
+///
+/// let names = |list: &[&str]| StateIndex::from_labels(list.iter().map(|s| Label::from(*s)).collect());
+/// let counts = Counts::from_triplets(names(&["b", "a", "c"])?, &[(0, 1, 2.0), (1, 2, 1.0)])?;
+/// let found = aligned(&counts, &names(&["a", "b"])?)?;
+/// assert_eq!(found.counts.row(1), (&[0][..], &[2.0][..])); // from b to a
+/// assert_eq!(found.lost, 1.0); // nothing is known of c
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn aligned(counts: &Counts, states: &StateIndex) -> Result<Aligned> {
     let place: Vec<Option<u32>> = counts.index().labels().map(|label| states.position(&label)).collect();
     let mut kept = Vec::with_capacity(counts.csr().nonzeros());

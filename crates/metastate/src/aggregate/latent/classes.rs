@@ -15,12 +15,23 @@ pub struct ClosedClass {
 }
 
 /// Closed classes and what lies between them.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::Structure;
+///
+/// // 0 and 1 take turns; 2 leads to 0.
+/// let found = Structure::of(&Mat::from_vec(3, 3, vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.5, 0.0, 0.5])?);
+/// assert_eq!((found.closed[0].members.as_slice(), found.closed[0].period), (&[0, 1][..], 2));
+/// assert_eq!(found.transient, [2]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Structure {
     /// By their first member. There is at least one.
     pub closed: Vec<ClosedClass>,
-    /// Meta-states that are left for good sooner or later.
+    /// Meta-states that the chain leaves for ever sooner or later.
     pub transient: Vec<usize>,
 }
 
@@ -64,7 +75,7 @@ impl Structure {
             ));
         }
         if !self.transient.is_empty() {
-            parts.push(format!("meta-states {} are left for good sooner or later and have no stationary share", names(&self.transient)));
+            parts.push(format!("meta-states {} are left for ever sooner or later and have no stationary share", names(&self.transient)));
         }
         for class in self.closed.iter().filter(|c| c.period > 1) {
             parts.push(format!(

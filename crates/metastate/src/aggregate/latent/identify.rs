@@ -8,7 +8,7 @@
 //! - `V b >= 0`, one inequality a state: with an exclusive destination of k, `r_k >= 0`.
 //!
 //! That is a polytope in `s - 1` dimensions. Linear programs measure it along every axis, with the inequalities that matter found
-//! as they are violated. Moves of several profiles at once are the matter of [`super::largest_rotation`].
+//! as they are violated. Moves of several profiles at once are looked for in [`super::largest_rotation`].
 
 use microlp::{ComparisonOp, OptimizationDirection};
 use rayon::prelude::*;
@@ -29,6 +29,8 @@ const ADDED: usize = 8;
 const ROUNDS: usize = 200;
 
 /// What is known about the identity of one meta-state.
+///
+/// See the example of [`identify`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Identity {
@@ -38,7 +40,7 @@ pub struct Identity {
     pub anchors: Vec<usize>,
     /// States that only this meta-state leads to (at least 0.99 of their row of V), likeliest first.
     pub exclusive: Vec<usize>,
-    /// `sum_i xi_i u_ij`,
+    /// Its share `sum_i xi_i u_ij`,
     pub share: f64,
     /// and how small
     pub share_low: f64,
@@ -50,6 +52,20 @@ pub struct Identity {
 }
 
 /// One [`Identity`] a meta-state; `weights` is the law of the states (xi).
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::{LatentChain, identify};
+///
+/// // The chain of the example of `LatentChain`.
+/// let u = Mat::from_vec(3, 2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0])?;
+/// let v = Mat::from_vec(3, 2, vec![0.4, 0.1, 0.4, 0.1, 0.2, 0.8])?;
+/// let chain = LatentChain::new(&u, &v)?;
+/// let found = identify(&chain, &[0.25, 0.25, 0.5])?;
+/// assert_eq!(found[0].anchors, [0, 1]); // both act as meta-state 0 only
+/// assert!(found[0].ambiguity > 0.1); // yet its profile is not determined: no state is reached through meta-state 1 alone
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn identify(chain: &LatentChain, weights: &[f64]) -> Result<Vec<Identity>> {
     let shares = chain.memberships_of(weights)?;
     let one = |j: usize| {

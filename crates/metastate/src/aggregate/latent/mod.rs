@@ -1,4 +1,4 @@
-//! The latent chain behind `X = U V^T`, and what it tells about all `d` states without ever forming X.
+//! The latent chain behind `X = U V^T`, and what follows from it for all `d` states without ever forming X.
 //!
 //! From state i the chain picks a meta-state `z ~ U_i` and then the next state from `V_z`. The meta-states picked one after another
 //! are a Markov chain of their own, `K = V^T U` (`s x s`), and
@@ -46,6 +46,21 @@ use crate::linalg::{Mat, thin};
 const SUM_TOLERANCE: f64 = 1e-6;
 
 /// The chain on meta-states.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::LatentChain;
+///
+/// // States 0 and 1 act as meta-state 0, state 2 as meta-state 1.
+/// let u = Mat::from_vec(3, 2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0])?;
+/// let v = Mat::from_vec(3, 2, vec![0.4, 0.1, 0.4, 0.1, 0.2, 0.8])?;
+/// let chain = LatentChain::new(&u, &v)?;
+/// assert!((chain.k()[(0, 1)] - 0.2).abs() < 1e-12); // K = V^T U
+/// assert!((chain.spectrum()[1].re - 0.6).abs() < 1e-12); // the eigenvalues of X, but for a zero
+/// let later = chain.after(&[1.0, 0.0, 0.0], 1000)?;
+/// assert!((later[2] - 0.5).abs() < 1e-12); // the stationary law
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct LatentChain<'a> {
     u: &'a Mat,

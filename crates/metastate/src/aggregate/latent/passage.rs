@@ -33,6 +33,20 @@ impl LatentChain<'_> {
 }
 
 /// The states cut into parts, such as hard meta-states, or a set and the rest.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::{LatentChain, Lumped};
+///
+/// // The chain of the example of `LatentChain`: a step from states 0 and 1 leads to state 2 with probability 0.2.
+/// let u = Mat::from_vec(3, 2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0])?;
+/// let v = Mat::from_vec(3, 2, vec![0.4, 0.1, 0.4, 0.1, 0.2, 0.8])?;
+/// let chain = LatentChain::new(&u, &v)?;
+/// let parts = Lumped::new(&chain, &[0, 0, 1], 2)?;
+/// let times = parts.mean_first_passage(&chain, &[0, 0, 1], &[0.25, 0.25, 0.5])?;
+/// assert!((times[(0, 1)] - 5.0).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Lumped {
     /// `V_p^T U_p` of each part: K is their sum.

@@ -6,6 +6,19 @@ use crate::solve::bootstrap::LatentDraws;
 use crate::stats::{central, reflected};
 
 /// One eigenvalue.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::LatentChain;
+///
+/// // The chain of the example of `LatentChain`: its eigenvalues are 1 and 0.6.
+/// let u = Mat::from_vec(3, 2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0])?;
+/// let v = Mat::from_vec(3, 2, vec![0.4, 0.1, 0.4, 0.1, 0.2, 0.8])?;
+/// let chain = LatentChain::new(&u, &v)?;
+/// let slow = chain.spectrum()[1];
+/// assert!((slow.timescale - -1.0 / 0.6f64.ln()).abs() < 1e-12); // steps until it has faded to 1/e
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Mode {

@@ -4,7 +4,7 @@
 use super::{RivalSettings, Training};
 use crate::aggregate::clusters::{KMeans, kmeans};
 use crate::error::Result;
-use crate::linalg::singular::{Products, TruncatedSvd, truncated_svd};
+use crate::linalg::singular::{MatrixFree, TruncatedSvd, truncated_svd};
 use crate::linalg::thin::scale_rows;
 use crate::linalg::{Mat, Operator, small, thin};
 use crate::solve::Factors;
@@ -22,13 +22,13 @@ const PASSES: usize = 100;
 const NOT_REACHED: f64 = 1e-12;
 
 /// `N diag(arrivals)^-1/2` with N the counts.
-struct Scaled<'a> {
+struct ScaledCounts<'a> {
     p: &'a dyn Operator,
     departures: &'a [f64],
     scale: Vec<f64>,
 }
 
-impl Products for Scaled<'_> {
+impl MatrixFree for ScaledCounts<'_> {
     fn shape(&self) -> (usize, usize) {
         (self.departures.len(), self.scale.len())
     }
@@ -56,7 +56,7 @@ pub fn factors(training: &Training, settings: &RivalSettings) -> Result<Factors>
     let arrivals = arrivals.into_vec();
     let n = arrivals.len();
     let scale: Vec<f64> = arrivals.iter().map(|n| if *n > 0.0 { 1.0 / n.sqrt() } else { 0.0 }).collect();
-    let scaled = Scaled { p: training.p(), departures: training.departures(), scale };
+    let scaled = ScaledCounts { p: training.p(), departures: training.departures(), scale };
     let h = truncated_svd(&scaled, &TruncatedSvd::new(settings.rank, settings.seed)).right;
     let r = h.cols();
     // The first vector has one sign (Perron); states that nobody reaches have no ratio.

@@ -13,7 +13,7 @@ pub fn model(training: &Training, partition: &Partition) -> Factors {
     Factors { u, v }
 }
 
-/// `V_j` proportional to `sum_i u_ij n_i p_i`: where the states of meta-state j went. The marginal law where nobody left.
+/// `V_j` proportional to `sum_i u_ij n_i p_i`: where the states of meta-state j went. The marginal law where none of them was left.
 pub fn destinations(training: &Training, u: &Mat) -> Mat {
     let mut weighted = u.clone();
     scale_rows(&mut weighted, training.departures());

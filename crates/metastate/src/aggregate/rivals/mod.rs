@@ -15,7 +15,9 @@ use super::clusters::{KMeans, Partition, kmeans};
 use crate::error::{Error, Result};
 use crate::solve::Factors;
 
-/// Somebody else's way to a model of rank r.
+/// Another method for a model of rank r.
+///
+/// The example of [`fit`] fits one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rival {
     /// Truncated SVD of Xi P, k-means on `Xi^-1` times the left vectors, one row for each cluster (the paper's reference).
@@ -132,7 +134,7 @@ impl Fitted {
     }
 }
 
-/// The chain of a partition from anywhere: states of one part behave alike, as their training counts say together.
+/// The chain of a partition from any source: all states of a part have the same transition probabilities, estimated from their training counts together.
 pub fn lump(training: &Training, partition: Partition) -> Result<Fitted> {
     if partition.labels.len() != training.rows() {
         return Err(Error::SizeMismatch { what: "the partition", expected: training.rows(), found: partition.labels.len() });
@@ -141,6 +143,20 @@ pub fn lump(training: &Training, partition: Partition) -> Result<Fitted> {
 }
 
 /// Fits one rival.
+///
+/// ```
+/// use metastate::aggregate::rivals::{Hard, Rival, RivalSettings, Training, fit};
+/// use metastate::{Chain, Counts, Estimate, StateIndex};
+///
+/// let inside = [(0, 1), (1, 0), (0, 0), (1, 1), (2, 3), (3, 2), (2, 2), (3, 3)].repeat(20);
+/// let counts = Counts::from_pairs(StateIndex::numbered(4), inside.into_iter().chain([(1, 2), (2, 1)]))?;
+/// let chain = Chain::estimate(&counts, &Estimate::default())?;
+/// let found = fit(Rival::SvdPartition, &Training::new(&chain)?, &RivalSettings { rank: 2, seed: 0 })?;
+/// let zones = found.partition(chain.weights(), Hard::default(), 0)?.unwrap();
+/// assert_eq!(zones.labels[0], zones.labels[1]);
+/// assert_ne!(zones.labels[0], zones.labels[2]);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn fit(rival: Rival, training: &Training, settings: &RivalSettings) -> Result<Fitted> {
     if settings.rank == 0 || settings.rank > training.rows().min(training.cols()) {
         return Err(Error::Setting {

@@ -4,7 +4,7 @@
 
 use super::{RivalSettings, Training, lumped};
 use crate::error::Result;
-use crate::linalg::singular::{Products, TruncatedSvd, truncated_svd};
+use crate::linalg::singular::{MatrixFree, TruncatedSvd, truncated_svd};
 use crate::linalg::thin::scale_rows;
 use crate::linalg::{Csr, Mat, Operator, SparseOperator, small, thin};
 use crate::solve::Factors;
@@ -15,7 +15,7 @@ struct Symmetrised {
     scale: Vec<f64>,
 }
 
-impl Products for Symmetrised {
+impl MatrixFree for Symmetrised {
     fn shape(&self) -> (usize, usize) {
         (self.scale.len(), self.scale.len())
     }

@@ -34,13 +34,13 @@ const UNREACHED: f64 = 1e-200;
 const LIFT: f64 = 1e-3;
 
 /// One row of counts, or a law, against the profiles: destinations and how much goes there.
-pub(super) struct Row<'a> {
+pub(super) struct StateCounts<'a> {
     pub ends: &'a [u32],
     pub counts: &'a [f64],
     pub v: &'a Mat,
 }
 
-impl Row<'_> {
+impl StateCounts<'_> {
     /// `sum_j n_j ln (V u)_j`.
     fn value(&self, u: &[f64]) -> f64 {
         self.ends.iter().zip(self.counts).map(|(&j, n)| n * thin::dot(u, self.v.row(j as usize)).max(f64::MIN_POSITIVE).ln()).sum()
@@ -154,7 +154,7 @@ pub(super) struct Seen {
 }
 
 /// The memberships of one state in a draw, whose true law is known. The way to its target begins at the true memberships: those of the draw know its noise.
-pub(super) fn seen(row: &Row, law: &Row, fitted: &[f64], truth: &[f64]) -> Vec<Seen> {
+pub(super) fn seen(row: &StateCounts, law: &StateCounts, fitted: &[f64], truth: &[f64]) -> Vec<Seen> {
     let (best, target) = (row.best(fitted, TO_BEST), law.best(truth, TO_TARGET));
     (0..best.len()).map(|k| Seen { best: best[k], behind: row.behind(&best, k, target[k]) }).collect()
 }
@@ -183,7 +183,7 @@ impl Thresholds {
     }
 
     /// The intervals of a state's memberships. The published ones are always inside: the prior draws them away from the best.
-    pub fn intervals(&self, row: &Row, published: &[f64]) -> Vec<(f64, f64)> {
+    pub fn intervals(&self, row: &StateCounts, published: &[f64]) -> Vec<(f64, f64)> {
         if published.len() == 1 {
             return vec![(published[0], published[0])];
         }

@@ -1,7 +1,7 @@
 //! The default local solver: exact block majorisation with Anderson acceleration.
 //!
 //! One sweep, V fixed: `||U_j|| <= (||U_j||^2 / n_j + n_j) / 2` with `n_j` the present norm, so the majorised problem falls
-//! into one strongly convex quadratic a row on the simplex, with Hessian `xi_i^2 G + lambda diag(||V_j|| / n_j)`, and step
+//! into one strongly convex quadratic a row on the simplex, with Hessian `Xi_i^2 G + lambda diag(||V_j|| / n_j)`, and step
 //! sizes of its own. It needs P only through `Q = P V`. Then U fixed: columns of V one after the other, each by one exact
 //! projection. Both blocks lower F, so a sweep does; an accelerated point is kept only if F after it is no higher than
 //! after the plain one. F never rises.
@@ -141,7 +141,7 @@ impl LocalSolver for Fast {
                     *x = point;
                     (from, value)
                 } else {
-                    // The combination led uphill: forget it and go on from the plain point.
+                    // The combination raised the objective: drop it and go on from the plain point.
                     self.history.clear();
                     let from = self.plain.clone();
                     let value = self.sweep_blocks(problem, x);
@@ -250,7 +250,7 @@ impl RowLanes {
         RowLanes { x: zeros(), y: zeros(), next: zeros(), q: zeros(), step: zeros() }
     }
 
-    /// Minimises `1/2 xi^2 u^T G u - xi^2 q^T u + 1/2 sum_j ridge_j u_j^2` over the simplex, for up to eight rows at once. A row with another total is divided by it, and q with it.
+    /// Minimises `1/2 Xi_i^2 u^T G u - Xi_i^2 q^T u + 1/2 sum_j ridge_j u_j^2` over the simplex, for up to eight rows at once. A row with another total is divided by it, and q with it.
     #[inline(always)]
     fn solve(&mut self, rows: &mut [f64], first: usize, block: &BlockOfU) {
         let BlockOfU { g, q, xi2, totals, ridge, reach } = *block;
@@ -289,7 +289,7 @@ impl RowLanes {
                 }
             }
             project_lanes_scaled(&mut self.next, &self.step);
-            // Restart a lane whose momentum points uphill: (y - next) . (next - x) > 0 in the metric of the steps.
+            // Restart a lane whose momentum points in a direction in which the objective rises: (y - next) . (next - x) > 0 in the metric of the steps.
             let (mut uphill, mut moved) = ([0.0; LANES], [0.0; LANES]);
             for j in 0..s {
                 for k in 0..LANES {

@@ -1,5 +1,5 @@
-//! The paper's local solver: proximal alternating linearised minimisation, (5.1) and (5.2), with the theoretical step sizes
-//! (5.3) or Barzilai-Borwein steps with a non-monotone search (5.4).
+//! The paper's local solver: proximal alternating linearised minimisation, (5.2) and (5.3), with the theoretical step sizes
+//! (5.4) or Barzilai-Borwein steps with a non-monotone search (5.5).
 //!
 //! One deviation, on purpose: the search as printed asks for a decrease of `eta c ||grad||^2`. At a constrained optimum the
 //! gradient is not zero, so that test can never hold and the step shrinks to nothing. Here the decrease is measured by the
@@ -21,7 +21,7 @@ const SUFFICIENT: f64 = 1e-4;
 const SHRINK: f64 = 0.5;
 /// Steps are tried at most this often before the last one is taken.
 const TRIES: usize = 40;
-/// gamma_1 and gamma_2 of (5.3).
+/// gamma_1 and gamma_2 of (5.4).
 const SAFETY: f64 = 1.01;
 
 /// Which of the two Barzilai-Borwein formulas.
@@ -39,9 +39,9 @@ pub enum BbFormula {
 /// How steps are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StepRule {
-    /// (5.4).
+    /// (5.5), Barzilai-Borwein.
     BarzilaiBorwein(BbFormula),
-    /// (5.3); contains `lambda / eps0`, so it is correct and very slow.
+    /// (5.4); contains `lambda / eps0`, so it is correct and very slow.
     Lipschitz {
         /// The norm below which columns are removed.
         epsilon0: f64,
@@ -50,12 +50,12 @@ pub enum StepRule {
 
 /// One block's memory: the step to try next and the last values.
 #[derive(Debug, Default)]
-struct Block {
+struct BlockMemory {
     step: Option<f64>,
     values: VecDeque<f64>,
 }
 
-impl Block {
+impl BlockMemory {
     fn remember(&mut self, value: f64) {
         if self.values.len() == WINDOW {
             self.values.pop_front();
@@ -73,8 +73,8 @@ impl Block {
 pub struct Palm {
     rule: StepRule,
     iteration: usize,
-    u: Block,
-    v: Block,
+    u: BlockMemory,
+    v: BlockMemory,
     products: Products,
     /// F may rise within the search's window, so the lowest point is kept.
     best: Option<(f64, Factors)>,
@@ -92,13 +92,13 @@ impl Palm {
     /// A solver with the given step rule.
     #[must_use]
     pub fn new(rule: StepRule) -> Self {
-        Palm { rule, iteration: 0, u: Block::default(), v: Block::default(), products: Products::default(), best: None }
+        Palm { rule, iteration: 0, u: BlockMemory::default(), v: BlockMemory::default(), products: Products::default(), best: None }
     }
 
     /// Shrinks the step until the search is satisfied.
     fn search(
         &self,
-        block: &Block,
+        block: &BlockMemory,
         mut step: f64,
         current: &Mat,
         gradient: &Mat,

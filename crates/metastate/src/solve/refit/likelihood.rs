@@ -202,13 +202,13 @@ pub(super) fn prior_mass(observed: &Observed, start: &Factors) -> Vec<f64> {
 
 /// U and V, padded.
 #[derive(Debug, Clone)]
-struct Point {
+struct PaddedFactors {
     u: Padded,
     v: Padded,
 }
 
-impl Point {
-    fn copy_from(&mut self, other: &Point) {
+impl PaddedFactors {
+    fn copy_from(&mut self, other: &PaddedFactors) {
         self.u.data.copy_from_slice(&other.u.data);
         self.v.data.copy_from_slice(&other.v.data);
     }
@@ -277,12 +277,12 @@ impl<'a> Pass<'a> {
     }
 
     /// The start, every entry positive.
-    fn lifted(&self, start: &Factors) -> Point {
+    fn lifted(&self, start: &Factors) -> PaddedFactors {
         let (m, n, s) = (self.observed.rows(), self.observed.cols(), start.rank());
         let column_sums: Vec<f64> = thin::column_sums(&start.v).iter().map(|x| if *x > 0.0 { *x } else { 1.0 }).collect();
         let u = Mat::from_fn(m, s, |i, k| (1.0 - LIFT) * start.u[(i, k)].max(0.0) + LIFT * self.mass[k]);
         let v = Mat::from_fn(n, s, |j, k| (1.0 - LIFT) * start.v[(j, k)].max(0.0) / column_sums[k] + LIFT * self.observed.marginal[j]);
-        let mut point = Point { u: Padded::from(&u), v: Padded::from(&v) };
+        let mut point = PaddedFactors { u: Padded::from(&u), v: Padded::from(&v) };
         self.normalise_rows(&mut point.u);
         let mut sums = vec![0.0; point.v.width];
         let mut block_sums = self.block_sums.clone();
@@ -302,7 +302,7 @@ impl<'a> Pass<'a> {
     }
 
     /// One pass in place; L / n where it began.
-    fn run(&mut self, x: &mut Point) -> f64 {
+    fn run(&mut self, x: &mut PaddedFactors) -> f64 {
         self.update_u(x);
         let (log_likelihood, prior_u) = self.u_values.iter().fold((0.0, 0.0), |(a, b), (l, p)| (a + l, b + p));
         self.update_v(x);
@@ -310,7 +310,7 @@ impl<'a> Pass<'a> {
         (log_likelihood + self.prior * (prior_u + self.observed.rows() as f64 * prior_v)) / self.observed.total
     }
 
-    fn update_u(&mut self, x: &mut Point) {
+    fn update_u(&mut self, x: &mut PaddedFactors) {
         let (observed, width) = (self.observed, x.u.width);
         let v = &x.v;
         if let Some(tables) = self.tables {
@@ -322,7 +322,7 @@ impl<'a> Pass<'a> {
         blocks.for_each(|(block, (rows, value))| *value = update_rows_of_u(rows, block * BLOCK, v, evidence));
     }
 
-    fn update_v(&mut self, x: &mut Point) {
+    fn update_v(&mut self, x: &mut PaddedFactors) {
         let (observed, width) = (self.observed, x.v.width);
         let u = &x.u;
         if let Some(tables) = self.tables {
@@ -337,7 +337,7 @@ impl<'a> Pass<'a> {
     }
 
     /// `sum n ln p` and the prior's part of L.
-    fn value(&mut self, x: &Point) -> (f64, f64) {
+    fn value(&mut self, x: &PaddedFactors) -> (f64, f64) {
         let scale = self.observed.cols() as f64;
         if let Some(tables) = self.tables {
             tables.by_row.profiles(&x.v, scale, &mut self.profiles);
@@ -351,7 +351,7 @@ impl<'a> Pass<'a> {
 
     /// `x0 - 2 alpha r + alpha^2 w` with `r = x1 - x0`, `w = (x2 - x1) - r`, `alpha = -|r| / |w|`, made feasible, into `x1`. False when
     /// there is nothing to extrapolate.
-    fn extrapolate(&mut self, x0: &Point, x1: &mut Point, x2: &Point, longest: f64) -> bool {
+    fn extrapolate(&mut self, x0: &PaddedFactors, x1: &mut PaddedFactors, x2: &PaddedFactors, longest: f64) -> bool {
         let lengths = |a: &Padded, b: &Padded, c: &Padded, weight: &(dyn Fn(usize) -> f64 + Sync)| {
             let width = a.width;
             let part = |range: std::ops::Range<usize>| {
@@ -409,7 +409,7 @@ wide! {
     ) -> (f64, f64) {
         let Evidence { observed, table, mass, prior } = evidence;
         let (mut log, mut prior_value) = (0.0, 0.0);
-        let mut room = Room::default();
+        let mut room = ShortRow::default();
         let gathered = room.of(v.width);
         for (k, row) in rows.chunks_exact_mut(v.width).enumerate() {
             log += match table {
@@ -443,7 +443,7 @@ wide! {
     ) -> f64 {
         let Evidence { observed, table, mass, prior } = evidence;
         let mut prior_value = 0.0;
-        let mut room = Room::default();
+        let mut room = ShortRow::default();
         let gathered = room.of(u.width);
         let strength = prior * observed.rows() as f64;
         for (k, row) in rows.chunks_exact_mut(u.width).enumerate() {
@@ -475,13 +475,13 @@ wide! {
     /// `sum n ln p` and the prior's part of L, over some rows of both factors; the shorter of the two adds nothing beyond its end.
     fn value_of_rows<'w, S, simd>(
         rows: Range<usize>,
-        x: &'w Point,
+        x: &'w PaddedFactors,
         evidence: Evidence<'w>,
     ) -> (f64, f64) {
         let Evidence { observed, table, mass, prior } = evidence;
         let (width, cols) = (x.u.width, x.u.cols);
         let (mut log, mut prior_value) = (0.0, 0.0);
-        let mut room = Room::default();
+        let mut room = ShortRow::default();
         let ignored = room.of(width);
         for i in rows {
             let span = i * width..(i + 1) * width;
@@ -505,18 +505,18 @@ wide! {
 }
 
 /// A short row on the stack, or on the heap beyond 64 numbers.
-struct Room {
+struct ShortRow {
     short: [f64; 64],
     long: Vec<f64>,
 }
 
-impl Default for Room {
+impl Default for ShortRow {
     fn default() -> Self {
-        Room { short: [0.0; 64], long: Vec::new() }
+        ShortRow { short: [0.0; 64], long: Vec::new() }
     }
 }
 
-impl Room {
+impl ShortRow {
     fn of(&mut self, width: usize) -> &mut [f64] {
         if width <= self.short.len() {
             return &mut self.short[..width];

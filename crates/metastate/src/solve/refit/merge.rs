@@ -6,7 +6,7 @@ use crate::linalg::thin;
 use crate::solve::problem::Factors;
 
 /// Merges the pair (j, k) that costs the least likelihood when each state keeps its membership: with masses `m = U^T share` and the
-/// mean law `v = (m_j v_j + m_k v_k) / (m_j + m_k)`, that is `m_j KL(v_j | v) + m_k KL(v_k | v)`. A single meta-state stays as it is.
+/// mean law `v = (m_j v_j + m_k v_k) / (m_j + m_k)`, that is `m_j KL(v_j | v) + m_k KL(v_k | v)`. A single meta-state is not changed.
 pub(crate) fn merge_nearest(x: &mut Factors, share: &[f64]) {
     let s = x.rank();
     if s < 2 {
@@ -22,7 +22,7 @@ pub(crate) fn merge_nearest(x: &mut Factors, share: &[f64]) {
     x.keep_columns(&keep);
 }
 
-/// The pair that costs the least, the first of equals. One pass over the rows of V: `O(d s^2)`.
+/// The pair that costs the least; of several such pairs the first. One pass over the rows of V: `O(d s^2)`.
 fn nearest_pair(x: &Factors, mass: &[f64]) -> (usize, usize) {
     let s = x.rank();
     let h = |p: f64| if p > 0.0 { p * p.ln() } else { 0.0 };

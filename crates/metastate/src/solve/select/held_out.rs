@@ -49,7 +49,7 @@ pub struct Attempt {
     pub held_out: HeldOut,
 }
 
-/// The attempt with the best mean score, the first of equals.
+/// The attempt with the best mean score; of several with the same score the first.
 pub(super) fn best(attempts: &[Attempt]) -> Option<&Attempt> {
     let better = |a: &Attempt, b: &Attempt| a.held_out.log_likelihood() > b.held_out.log_likelihood();
     attempts.iter().reduce(|a, b| if better(b, a) { b } else { a })

@@ -97,7 +97,7 @@ impl Prepared {
 }
 
 /// The fits of a rank and a prior on the first folds.
-struct Fitted {
+struct RankOnFolds {
     rank: usize,
     prior: f64,
     folds: Vec<Factors>,
@@ -111,7 +111,7 @@ struct Fits<'a> {
     prepared: Vec<Mutex<Option<Arc<Prepared>>>>,
     origins: Vec<(usize, f64, Origin)>,
     /// The last fits.
-    kept: Vec<Fitted>,
+    kept: Vec<RankOnFolds>,
 }
 
 impl Fits<'_> {
@@ -165,7 +165,7 @@ impl Fits<'_> {
     }
 
     /// Fits and scores further folds, up to this number.
-    fn extend(&self, fitted: &mut Fitted, held_out: &mut HeldOut, folds: usize) -> Result<()> {
+    fn extend(&self, fitted: &mut RankOnFolds, held_out: &mut HeldOut, folds: usize) -> Result<()> {
         let (rank, prior) = (fitted.rank, fitted.prior);
         let more = self.on_folds(fitted.folds.len()..folds, |f, fold| {
             let x = self.fit(rank, prior, f, fold)?;
@@ -229,7 +229,7 @@ impl<'a> RankSearch<'a> {
         if let Some(known) = self.attempts[rough..].iter().find(known) {
             return Ok(known.clone());
         }
-        let mut fitted = Fitted { rank, prior, folds: Vec::new() };
+        let mut fitted = RankOnFolds { rank, prior, folds: Vec::new() };
         let mut held_out = HeldOut { folds: Vec::new() };
         let all = self.fits.folds.len();
         let some = if rival.is_some() { FIRST_FOLDS.min(all) } else { all };

@@ -66,7 +66,7 @@ impl Split {
 pub(super) fn low_rank_bound(point: &Point) -> Option<Bound> {
     let (left, right) = point.rows.factored()?;
     let (f, h) = point.factors_of_m();
-    let weighted = Mat::from_fn(left.rows(), left.cols(), |i, k| -point.xi[i] * point.xi[i] * left[(i, k)]);
+    let weighted = Mat::from_fn(left.rows(), left.cols(), |i, k| -point.weights[i] * point.weights[i] * left[(i, k)]);
     let (f, h) = (beside(&[&f, &weighted]), beside(&[&h, right]));
     let (qf, qh) = (orthonormalise(&f)?, orthonormalise(&h)?);
     let split = Split::new(point, &qf, &qh)?;

@@ -42,7 +42,7 @@ const ASCENT_STEPS: usize = 60;
 #[derive(Clone, Copy)]
 pub(super) struct Point<'a> {
     pub rows: &'a Rows<'a>,
-    pub xi: &'a [f64],
+    pub weights: &'a [f64],
     pub lambda: f64,
     pub a: &'a Mat,
     pub b: &'a Mat,
@@ -71,7 +71,7 @@ impl Point<'_> {
         let (m, n) = (self.rows.rows(), self.rows.cols());
         let all_b = dot(self.b.as_slice(), self.b.as_slice()).sqrt();
         let rows = sum(m, |i| {
-            let w = self.xi[i] * self.xi[i];
+            let w = self.weights[i] * self.weights[i];
             let a = dot(self.a.row(i), self.a.row(i)).sqrt();
             (self.mu[i].abs() * (n as f64).sqrt() + w * a * all_b + w * self.rows.norms2[i].sqrt()).powi(2)
         });
@@ -89,7 +89,7 @@ impl Point<'_> {
         let ax = product(self.a, &cross(self.b, x, None));
         by_rows(self.rows.rows(), x.cols(), |i, out| {
             for k in 0..out.len() {
-                out[k] = (self.mu[i] * total[k] - self.xi[i] * self.xi[i] * (ax[(i, k)] - px[(i, k)])) / self.lambda;
+                out[k] = (self.mu[i] * total[k] - self.weights[i] * self.weights[i] * (ax[(i, k)] - px[(i, k)])) / self.lambda;
             }
         })
     }
@@ -97,7 +97,7 @@ impl Point<'_> {
     /// `W^T y`.
     pub fn transposed_times(&self, y: &Mat) -> Mat {
         let weighted = by_rows(y.rows(), y.cols(), |i, out| {
-            out.iter_mut().zip(y.row(i)).for_each(|(o, y)| *o = self.xi[i] * self.xi[i] * y);
+            out.iter_mut().zip(y.row(i)).for_each(|(o, y)| *o = self.weights[i] * self.weights[i] * y);
         });
         let (py, total) = (self.rows.transposed_times(&weighted), column_sums(y, Some(self.mu)));
         let by = product(self.b, &cross(self.a, &weighted, None));
@@ -115,7 +115,7 @@ impl Point<'_> {
                 *w = -dot(self.a.row(i), self.b.row(j));
             }
             self.rows.each(i, |j, p| row[j] += p);
-            row.iter_mut().for_each(|w| *w = (self.mu[i] + self.xi[i] * self.xi[i] * *w) / self.lambda);
+            row.iter_mut().for_each(|w| *w = (self.mu[i] + self.weights[i] * self.weights[i] * *w) / self.lambda);
         })
     }
 
@@ -124,14 +124,14 @@ impl Point<'_> {
         let (m, n) = (self.rows.rows(), self.rows.cols());
         let minus_mu = Mat::from_fn(m, 1, |i, _| -self.mu[i]);
         let ones = Mat::from_fn(n, 1, |_, _| 1.0);
-        let weighted = Mat::from_fn(m, self.a.cols(), |i, k| self.xi[i] * self.xi[i] * self.a[(i, k)]);
+        let weighted = Mat::from_fn(m, self.a.cols(), |i, k| self.weights[i] * self.weights[i] * self.a[(i, k)]);
         (beside(&[&minus_mu, &weighted]), beside(&[&ones, self.b]))
     }
 
     /// The dual function on the ray through this point, not clipped: what the paper's relDG rests on.
     pub fn ray(&self) -> Ray {
         let (f, h) = self.factors_of_m();
-        Ray::low_rank(self.rows, self.xi, &f, &h)
+        Ray::low_rank(self.rows, self.weights, &f, &h)
     }
 }
 
@@ -152,7 +152,7 @@ impl Ray {
     }
 
     /// M given as `-Xi^2 P + F H^T`.
-    fn low_rank(rows: &Rows, xi: &[f64], f: &Mat, h: &Mat) -> Ray {
+    fn low_rank(rows: &Rows, weights: &[f64], f: &Mat, h: &Mat) -> Ray {
         let (m, n) = (rows.rows(), rows.cols());
         let mean: Vec<f64> = column_sums(h, None).iter().map(|s| s / n as f64).collect();
         let centred = by_rows(n, h.cols(), |j, out| (0..out.len()).for_each(|k| out[k] = h[(j, k)] - mean[k]));
@@ -161,13 +161,13 @@ impl Ray {
         let spread = |i: usize| rows.norms2[i] - rows.sums[i] * rows.sums[i] / n as f64;
         Ray {
             size: sum(m, |i| {
-                let w = xi[i] * xi[i];
+                let w = weights[i] * weights[i];
                 let inner = dot(f.row(i), fg.row(i)).max(0.0);
                 w * rows.norms2[i] + dot(f.row(i), &mean).abs() + if w > 0.0 { inner / w } else { 0.0 }
             }),
-            constant: sum(m, |i| 0.5 * (xi[i] * (1.0 - rows.sums[i])).powi(2) / n as f64),
+            constant: sum(m, |i| 0.5 * (weights[i] * (1.0 - rows.sums[i])).powi(2) / n as f64),
             linear: sum(m, |i| {
-                let w = xi[i] * xi[i];
+                let w = weights[i] * weights[i];
                 if w == 0.0 {
                     return 0.0;
                 }
@@ -175,7 +175,7 @@ impl Ray {
                 row_mean - w * spread(i) + dot(f.row(i), ph.row(i))
             }),
             quadratic: sum(m, |i| {
-                let w = xi[i] * xi[i];
+                let w = weights[i] * weights[i];
                 if w == 0.0 {
                     return 0.0;
                 }
@@ -280,7 +280,7 @@ mod tests {
         }
         let sums = column_sums(&v, None);
         (0..d).for_each(|i| v.row_mut(i).iter_mut().zip(&sums).for_each(|(x, s)| *x /= s));
-        let xi: Vec<f64> = (0..d).map(|_| (1.0 + positive()) / d as f64).collect();
+        let weights: Vec<f64> = (0..d).map(|_| (1.0 + positive()) / d as f64).collect();
         let mut triplets = Vec::new();
         for i in 0..d {
             let mut row: Vec<(u32, f64)> = Vec::new();
@@ -293,17 +293,17 @@ mod tests {
             triplets.extend(row.into_iter().map(|(j, x)| (i as u32, j, x / sum)));
         }
         let p = SparseOperator::new(Csr::from_triplets(d, d, &triplets).unwrap(), Vec::new()).unwrap();
-        (u, v, xi, p)
+        (u, v, weights, p)
     }
 
     #[test]
     fn matrix_free_and_dense_agree() {
-        let (u, v, xi, p) = planted(400, 4, 60);
+        let (u, v, weights, p) = planted(400, 4, 60);
         let rows = Rows::new("P", &p).unwrap();
         // From a rest far below 1 to one far above it; the rank-one part is 1.5.
         for (lambda, share) in [(1e-4, 1.0 - 1e-7), (6e-5, 1.0 - 1e-7), (5e-5, 0.99), (1e-5, 0.0)] {
             let mu = vec![1.5 * lambda / 400.0; 400];
-            let point = Point { rows: &rows, xi: &xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
+            let point = Point { rows: &rows, weights: &weights, lambda, a: &u, b: &v, mu: &mu, clip: None };
             let exact = dense_bound(&point, 0);
             let free = matrix_free_bound(&point, 5);
             let top: Vec<f64> = singular_values(&point.dense()).unwrap().into_iter().take(6).collect();
@@ -316,13 +316,13 @@ mod tests {
 
     #[test]
     fn low_rank_and_dense_agree() {
-        let (u, v, xi, _) = planted(300, 4, 10);
+        let (u, v, weights, _) = planted(300, 4, 10);
         let (left, right, _, _) = planted(300, 5, 10);
         let p = LowRankOperator::new(left, right).unwrap();
         let rows = Rows::new("P", &p).unwrap();
-        let mu: Vec<f64> = xi.iter().map(|x| x * x * 1e-3).collect();
+        let mu: Vec<f64> = weights.iter().map(|x| x * x * 1e-3).collect();
         for lambda in [1e-5, 1e-6, 1e-7] {
-            let point = Point { rows: &rows, xi: &xi, lambda, a: &u, b: &v, mu: &mu, clip: None };
+            let point = Point { rows: &rows, weights: &weights, lambda, a: &u, b: &v, mu: &mu, clip: None };
             let (exact, low) = (dense_bound(&point, 0), low_rank_bound(&point).unwrap());
             println!("lambda {lambda:e}: dense {:e}, low rank {:e}", exact.value, low.value);
             // Both are rounded down; the one from few singular values allows for more rounding.
@@ -332,10 +332,10 @@ mod tests {
 
     #[test]
     fn products_match_the_formed_matrix() {
-        let (u, v, xi, p) = planted(90, 3, 20);
+        let (u, v, weights, p) = planted(90, 3, 20);
         let rows = Rows::new("P", &p).unwrap();
-        let mu: Vec<f64> = xi.iter().map(|x| x * 0.3).collect();
-        let point = Point { rows: &rows, xi: &xi, lambda: 1e-3, a: &u, b: &v, mu: &mu, clip: None };
+        let mu: Vec<f64> = weights.iter().map(|x| x * 0.3).collect();
+        let point = Point { rows: &rows, weights: &weights, lambda: 1e-3, a: &u, b: &v, mu: &mu, clip: None };
         let w = point.dense();
         let x = Mat::from_fn(90, 18, |i, k| ((i * 3 + k * 7) % 11) as f64 - 4.0);
         let same = |a: &Mat, b: &Mat| a.as_slice().iter().zip(b.as_slice()).all(|(a, b)| (a - b).abs() < 1e-11);
@@ -343,17 +343,18 @@ mod tests {
         assert!(same(&point.transposed_times(&x), &product(&w.transposed(), &x)));
         // Both forms of the value, with nothing clipped.
         let none = Mat::zeros(90, 0);
-        let (low, dense) = (value::low_rank(&point, &none, &none).value, value::dense(&rows, &xi, point.lambda, &w).value);
+        let (low, dense) = (value::low_rank(&point, &none, &none).value, value::dense(&rows, &weights, point.lambda, &w).value);
         assert!((low - dense).abs() < 1e-9 * dense.abs().max(1e-6), "{low} {dense}");
     }
 
     #[test]
     fn the_number_of_threads_changes_no_digit() {
-        let (u, v, xi, p) = planted(1300, 3, 30);
+        let (u, v, weights, p) = planted(1300, 3, 30);
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                crate::verify::recompute(&crate::verify::Claimed { p: &p, xi: &xi, lambda: 1e-7, u: &u, v: &v }, None, None, 3).unwrap()
+                crate::verify::recompute(&crate::verify::Claimed { p: &p, weights: &weights, lambda: 1e-7, u: &u, v: &v }, None, None, 3)
+                    .unwrap()
             })
         };
         let (one, three) = (run(1), run(3));
@@ -367,10 +368,11 @@ mod tests {
     #[ignore = "100,000 states: minutes, not seconds"]
     fn a_hundred_thousand_states() {
         let (d, r) = (100_000, 20);
-        let (u, v, xi, p) = planted(d, r, 100);
+        let (u, v, weights, p) = planted(d, r, 100);
         let clock = std::time::Instant::now();
         let found =
-            crate::verify::recompute(&crate::verify::Claimed { p: &p, xi: &xi, lambda: 7e-10, u: &u, v: &v }, None, None, 3).unwrap();
+            crate::verify::recompute(&crate::verify::Claimed { p: &p, weights: &weights, lambda: 7e-10, u: &u, v: &v }, None, None, 3)
+                .unwrap();
         println!("{:.1?}: {found:?}", clock.elapsed());
         assert!(found.lower_bound <= found.objective);
     }

@@ -46,7 +46,7 @@ pub(in crate::verify) fn polar(point: &Point, singular: Option<&Mat>, seed: u64)
             break;
         }
     }
-    if best > 0.0 { best } else { largest_entry(point) }
+    if best > 0.0 { best } else { greatest_value(point) }
 }
 
 /// What one round from the solution's own columns finds: every search that starts from them finds at least this.
@@ -75,7 +75,7 @@ fn positive_unit_columns(m: &mut Mat) -> Vec<f64> {
 }
 
 /// Where no start climbed above zero: the largest entry of W, which is the maximum if W has no positive entry.
-fn largest_entry(point: &Point) -> f64 {
+fn greatest_value(point: &Point) -> f64 {
     if point.rows.side() > DENSE_STATES {
         return 0.0;
     }

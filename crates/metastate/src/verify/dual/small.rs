@@ -8,15 +8,15 @@ use crate::verify::BoundProof;
 
 /// Clips W with its whole singular value decomposition, then climbs the dual by accelerated projected gradient steps.
 pub(super) fn dense_bound(point: &Point, steps: usize) -> Bound {
-    let (rows, xi, lambda) = (point.rows, point.xi, point.lambda);
+    let (rows, weights, lambda) = (point.rows, point.weights, point.lambda);
     let Some(mut w) = clip(&point.dense()) else { return Bound::TRIVIAL };
-    let worth = |w: &Mat| value::dense(rows, xi, lambda, w);
+    let worth = |w: &Mat| value::dense(rows, weights, lambda, w);
     let (mut best, mut best_value) = (w.clone(), worth(&w));
-    let smallest = xi.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
+    let smallest = weights.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
     let step = (smallest / lambda).powi(2);
     let (mut ahead, mut momentum) = (w.clone(), 1.0f64);
     for _ in 0..steps {
-        let Some(next) = clip(&ascent_step(rows, xi, lambda, &ahead, step)) else { break };
+        let Some(next) = clip(&ascent_step(rows, weights, lambda, &ahead, step)) else { break };
         let next_value = worth(&next);
         let grown = 0.5 * (1.0 + (1.0 + 4.0 * momentum * momentum).sqrt());
         let inertia = (momentum - 1.0) / grown;
@@ -87,15 +87,15 @@ fn clipped(w: &Mat, left: &Mat, right: &Mat) -> Mat {
 }
 
 /// `W + step * dD/dW`, where `dD/dW = lambda (P + Xi^-2 M_c + c 1^T / n)` is lambda times the X that attains g*.
-fn ascent_step(rows: &Rows, xi: &[f64], lambda: f64, w: &Mat, step: f64) -> Mat {
+fn ascent_step(rows: &Rows, weights: &[f64], lambda: f64, w: &Mat, step: f64) -> Mat {
     let n = rows.cols();
     by_rows(rows.rows(), n, |i, out| {
-        if xi[i] == 0.0 {
+        if weights[i] == 0.0 {
             return;
         }
         let mean = w.row(i).iter().sum::<f64>() / n as f64;
         for j in 0..n {
-            out[j] = -lambda * (w[(i, j)] - mean) / (xi[i] * xi[i]) + (1.0 - rows.sums[i]) / n as f64;
+            out[j] = -lambda * (w[(i, j)] - mean) / (weights[i] * weights[i]) + (1.0 - rows.sums[i]) / n as f64;
         }
         rows.each(i, |j, p| out[j] += p);
         for j in 0..n {

@@ -1,6 +1,6 @@
 //! The value of a dual point, by rows. For stochastic X, `||W||_2 <= 1` and any nu,
-//! `f(X) >= sum_i nu_i + sum_ij min_{x >= 0} [xi_i^2/2 (p_ij - x)^2 + (lambda w_ij - nu_i) x]`, and the minimum of an entry is
-//! `xi_i^2/2 (p_ij^2 - [t_ij]_+^2)` with `t_ij = p_ij - (lambda w_ij - nu_i) / xi_i^2`. The best nu makes a row of `[t]_+` sum to one.
+//! `f(X) >= sum_i nu_i + sum_ij min_{x >= 0} [Xi_i^2/2 (p_ij - x)^2 + (lambda w_ij - nu_i) x]`, and the minimum of an entry is
+//! `Xi_i^2/2 (p_ij^2 - [t_ij]_+^2)` with `t_ij = p_ij - (lambda w_ij - nu_i) / Xi_i^2`. The best nu makes a row of `[t]_+` sum to one.
 //!
 //! Where W is divided by its proven norm n > 1, the value is divided too: it is concave in W, and not negative at W = 0.
 
@@ -27,7 +27,7 @@ pub(super) fn low_rank(point: &Point, left: &Mat, right: &Mat) -> Worth {
         (0..point.rows.rows())
             .into_par_iter()
             .map(|i| {
-                let w = point.xi[i] * point.xi[i];
+                let w = point.weights[i] * point.weights[i];
                 if w == 0.0 {
                     return (0.0, 0.0);
                 }
@@ -41,16 +41,16 @@ pub(super) fn low_rank(point: &Point, left: &Mat, right: &Mat) -> Worth {
     } else {
         without_sign(point, left, right)
     };
-    total(point.rows, point.xi, &parts, point.a.cols() + left.cols())
+    total(point.rows, point.weights, &parts, point.a.cols() + left.cols())
 }
 
 /// The value at a W that is given entry by entry.
-pub(super) fn dense(rows: &Rows, xi: &[f64], lambda: f64, w: &Mat) -> Worth {
+pub(super) fn dense(rows: &Rows, weights: &[f64], lambda: f64, w: &Mat) -> Worth {
     use rayon::prelude::*;
     let parts: Vec<(f64, f64)> = (0..rows.rows())
         .into_par_iter()
         .map(|i| {
-            let weight = xi[i] * xi[i];
+            let weight = weights[i] * weights[i];
             if weight == 0.0 {
                 return (0.0, 0.0);
             }
@@ -60,7 +60,7 @@ pub(super) fn dense(rows: &Rows, xi: &[f64], lambda: f64, w: &Mat) -> Worth {
             share(&t, weight, 0.0, size)
         })
         .collect();
-    total(rows, xi, &parts, 0)
+    total(rows, weights, &parts, 0)
 }
 
 /// `nu - w/2 ||[t - tau]_+||^2` with `nu = mu - w tau`, and the size of what went into it.
@@ -97,7 +97,7 @@ fn without_sign(point: &Point, left: &Mat, right: &Mat) -> Vec<(f64, f64)> {
     let (length_b, length_r) =
         ((0..bb.rows()).map(|k| bb[(k, k)]).sum::<f64>().sqrt(), (0..rr.rows()).map(|k| rr[(k, k)]).sum::<f64>().sqrt());
     let one = |i: usize| {
-        let w = point.xi[i] * point.xi[i];
+        let w = point.weights[i] * point.weights[i];
         if w == 0.0 {
             return (0.0, 0.0);
         }
@@ -114,8 +114,8 @@ fn without_sign(point: &Point, left: &Mat, right: &Mat) -> Vec<(f64, f64)> {
 }
 
 /// All rows and `1/2 ||Xi P||^2`, less what rounding may have added.
-fn total(rows: &Rows, xi: &[f64], parts: &[(f64, f64)], columns: usize) -> Worth {
-    let half = 0.5 * rows.norm2(xi);
+fn total(rows: &Rows, weights: &[f64], parts: &[(f64, f64)], columns: usize) -> Worth {
+    let half = 0.5 * rows.norm2(weights);
     let value = half + sum(parts.len(), |i| parts[i].0);
     let size = half + sum(parts.len(), |i| parts[i].1);
     let rounding = (2 * rows.side() + columns + 64) as f64 * f64::EPSILON * size;

@@ -122,7 +122,7 @@ pub fn most_penalised(counts: &Csr, u: &Mat, v: &Mat, strength: f64) -> (f64, f6
 
 /// Where a climb ended.
 #[derive(Debug, Clone)]
-pub struct Fitted {
+pub struct Climbed {
     /// U.
     pub u: Mat,
     /// V.
@@ -133,7 +133,7 @@ pub struct Fitted {
     pub aims: Vec<f64>,
 }
 
-impl Fitted {
+impl Climbed {
     /// What the last pass has above this value, with the prior.
     #[must_use]
     pub fn gain(&self, value: f64) -> f64 {
@@ -144,13 +144,13 @@ impl Fitted {
 /// Passes of expectation and maximisation from a start, with a prior of this strength whose shares are those of the start, until ten gain
 /// less than `tolerance` a transition.
 #[must_use]
-pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, tolerance: f64) -> Fitted {
+pub fn climb(counts: &Csr, u: &Mat, v: &Mat, strength: f64, passes: usize, tolerance: f64) -> Climbed {
     climb_with(counts, u, v, &Prior { strength, shares: shares(counts, u), marginal: marginal(counts) }, passes, tolerance)
 }
 
 /// The same with a prior that is known.
 #[must_use]
-pub fn climb_with(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior, passes: usize, tolerance: f64) -> Fitted {
+pub fn climb_with(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior, passes: usize, tolerance: f64) -> Climbed {
     let mut u = Mat::from_fn(u.rows(), u.cols(), |i, k| (1.0 - LIFT) * u[(i, k)] + LIFT * prior.shares[k]);
     let mut v = Mat::from_fn(v.rows(), v.cols(), |j, k| (1.0 - LIFT) * v[(j, k)] + LIFT * prior.marginal[j]);
     let mut values = vec![log_likelihood(counts, &u, &v)];
@@ -164,7 +164,7 @@ pub fn climb_with(counts: &Csr, u: &Mat, v: &Mat, prior: &Prior, passes: usize, 
             break;
         }
     }
-    Fitted { u, v, values, aims }
+    Climbed { u, v, values, aims }
 }
 
 /// U, then V with the new U. Where a row or a column has no mass at all, it stays as it was.

@@ -14,7 +14,7 @@ pub use held_out::{Fold, FoldScore, empirical_scores, factor_scores, independent
 pub use kinetics::{moments as kinetic_moments, neighbour_residual, projection_residual};
 pub use latent::{latent_matrix, limit_law};
 pub use likelihood::{
-    Fitted, Prior, anchored, climb, climb_with, fidelity, log_likelihood, marginal, merged, most_penalised, penalised, shares, split,
+    Climbed, Prior, anchored, climb, climb_with, fidelity, log_likelihood, marginal, merged, most_penalised, penalised, shares, split,
 };
 pub use slices::{change, slice_flows};
 pub use squares::descend;

@@ -27,7 +27,7 @@ pub fn descend(p: &dyn Operator, weights: &[f64], u: &Mat, v: &Mat, steps: usize
     let (m, n, s) = (u.rows(), v.rows(), u.cols());
     let (mut u, mut v) = (u.clone(), v.clone());
     for _ in 0..steps {
-        // Row i of the gradient is xi_i^2 (u_i V^T V - p_i V): with a step of 1 / (xi_i^2 ||V^T V||) the weight drops out.
+        // Row i of the gradient is Xi_i^2 (u_i V^T V - p_i V): with a step of 1 / (Xi_i^2 ||V^T V||) the weight drops out.
         let gram = Mat::from_fn(s, s, |a, b| (0..n).map(|j| v[(j, a)] * v[(j, b)]).sum());
         let step = 1.0 / largest(&gram);
         for i in 0..m {
