@@ -101,7 +101,7 @@ fn head(page: &mut Page, asked: &Asked, store: &Store, cells: &[Cell]) {
         );
     }
     page.line(
-        "Who made what. *Paper mode*: Algorithm 1 with PALM, Barzilai-Borwein steps, local rule (5.5) at 10⁻³, exact rule at 10⁻³ (the paper does not print its ε_Exa), random start. \
+        "Who made what. *Paper mode*: Algorithm 1 with PALM, Barzilai-Borwein steps, local rule (5.6) at 10⁻³, exact rule at 10⁻³ (the paper does not print its ε_Exa), random start. \
          The text does not say what ends the run when a column is appended for a decrease of 10⁻⁵ and removed again; here that is the end (`cycle`). \
          *Ours*: the `fast` solver from its spectral start. *Convex*: the nuclear relaxation of the convex problem, solved at whatever rank it needs until the bound that steers it is 3e-4 away (an estimate, no proof); \
          it is used where relRE must be followed along λ, and trap 9 below measures how near it is to the nonnegative solution. *Default*: rank and prior chosen on \

@@ -100,7 +100,7 @@ fn steps(bench: &Bench) -> Result<TrapResult> {
     let best = bench.of_rank_r(&problem)?.objective.value;
     let mut table = TrapResult::new(&["steps", "F/F_best - 1 at the start", "after 30 sweeps", "after 300 sweeps"]);
     let solvers: [(&str, Box<dyn LocalSolver>); 3] = [
-        ("(5.3), with lambda/eps0", Box::new(Palm::new(StepRule::Lipschitz { epsilon0: 1e-14 }))),
+        ("(5.4), with lambda/eps0", Box::new(Palm::new(StepRule::Lipschitz { epsilon0: 1e-14 }))),
         ("Barzilai-Borwein", Box::new(Palm::new(StepRule::BarzilaiBorwein(BbFormula::default())))),
         ("our `fast`", Box::new(Fast::new(8))),
     ];

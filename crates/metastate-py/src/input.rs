@@ -52,7 +52,7 @@ fn nonnull<T>(start: *mut T) -> NonNull<T> {
 }
 
 /// Numbers of any type that NumPy users count with.
-enum NumberArray {
+enum NumpyNumbers {
     F64(Borrowed<f64>),
     F32(Borrowed<f32>),
     I64(Borrowed<i64>),
@@ -60,12 +60,12 @@ enum NumberArray {
     U32(Borrowed<u32>),
 }
 
-impl NumberArray {
+impl NumpyNumbers {
     fn new(any: &Bound<'_, PyAny>) -> PyResult<Self> {
         macro_rules! try_type {
             ($($variant:ident, $type:ty);+) => {
                 $(if let Ok(array) = any.cast::<PyArray1<$type>>() {
-                    return Ok(NumberArray::$variant(Borrowed::list(array)?));
+                    return Ok(NumpyNumbers::$variant(Borrowed::list(array)?));
                 })+
             };
         }
@@ -75,22 +75,22 @@ impl NumberArray {
 
     fn len(&self) -> usize {
         match self {
-            NumberArray::F64(b) => b.length,
-            NumberArray::F32(b) => b.length,
-            NumberArray::I64(b) => b.length,
-            NumberArray::I32(b) => b.length,
-            NumberArray::U32(b) => b.length,
+            NumpyNumbers::F64(b) => b.length,
+            NumpyNumbers::F32(b) => b.length,
+            NumpyNumbers::I64(b) => b.length,
+            NumpyNumbers::I32(b) => b.length,
+            NumpyNumbers::U32(b) => b.length,
         }
     }
 
     #[inline]
     fn float(&self, k: usize) -> f64 {
         match self {
-            NumberArray::F64(b) => b.slice()[k],
-            NumberArray::F32(b) => f64::from(b.slice()[k]),
-            NumberArray::I64(b) => b.slice()[k] as f64,
-            NumberArray::I32(b) => f64::from(b.slice()[k]),
-            NumberArray::U32(b) => f64::from(b.slice()[k]),
+            NumpyNumbers::F64(b) => b.slice()[k],
+            NumpyNumbers::F32(b) => f64::from(b.slice()[k]),
+            NumpyNumbers::I64(b) => b.slice()[k] as f64,
+            NumpyNumbers::I32(b) => f64::from(b.slice()[k]),
+            NumpyNumbers::U32(b) => f64::from(b.slice()[k]),
         }
     }
 
@@ -98,9 +98,9 @@ impl NumberArray {
     #[inline]
     fn place(&self, k: usize) -> Option<usize> {
         match self {
-            NumberArray::I64(b) => usize::try_from(b.slice()[k]).ok(),
-            NumberArray::I32(b) => usize::try_from(b.slice()[k]).ok(),
-            NumberArray::U32(b) => Some(b.slice()[k] as usize),
+            NumpyNumbers::I64(b) => usize::try_from(b.slice()[k]).ok(),
+            NumpyNumbers::I32(b) => usize::try_from(b.slice()[k]).ok(),
+            NumpyNumbers::U32(b) => Some(b.slice()[k] as usize),
             _ => None,
         }
     }
@@ -110,18 +110,18 @@ impl NumberArray {
 pub struct Sparse {
     rows: usize,
     cols: usize,
-    indptr: NumberArray,
-    indices: NumberArray,
-    data: NumberArray,
+    indptr: NumpyNumbers,
+    indices: NumpyNumbers,
+    data: NumpyNumbers,
 }
 
 impl Sparse {
     fn new(parts: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let at = |k: usize| parts.get_item(k);
         Ok(Sparse {
-            indptr: NumberArray::new(&at(1)?)?,
-            indices: NumberArray::new(&at(2)?)?,
-            data: NumberArray::new(&at(3)?)?,
+            indptr: NumpyNumbers::new(&at(1)?)?,
+            indices: NumpyNumbers::new(&at(2)?)?,
+            data: NumpyNumbers::new(&at(3)?)?,
             rows: at(4)?.extract()?,
             cols: at(5)?.extract()?,
         })

@@ -10,15 +10,15 @@ use crate::traps::{TrapResult, key};
 /// Title, and what was done.
 const TEXTS: [(&str, &str); TRAPS] = [
     (
-        "Step sizes (5.3) contain λ/ε₀ = λ · 10¹⁴",
-        "They are correct and useless. Offered as `palm-lipschitz`; paper mode uses the Barzilai-Borwein steps (5.4), as the paper's experiments do. F over the best value at rank r, from the same random start of 2 r columns (below zero: more columns than r):",
+        "Step sizes (5.4) contain λ/ε₀ = λ · 10¹⁴",
+        "They are correct and useless. Offered as `palm-lipschitz`; paper mode uses the Barzilai-Borwein steps (5.5), as the paper's experiments do. F over the best value at rank r, from the same random start of 2 r columns (below zero: more columns than r):",
     ),
     (
-        "The line search of (5.4) asks for a decrease of η c ‖∇F‖²",
+        "The line search of (5.5) asks for a decrease of η c ‖∇F‖²",
         "At a constrained optimum the gradient is not zero, so the test can never hold there. We ask for η ‖U_next − U‖²/c, the length of the projected step. At the solution of rank r (η = 1e-4, which the paper does not print either):",
     ),
     (
-        "The local rule (5.5), a decrease below 10⁻³ over 30 steps",
+        "The local rule (5.6), a decrease below 10⁻³ over 30 steps",
         "Kept in paper mode; our default ends on the KKT residuals (1e-5). Paper mode with other values (ε = 4 % of ‖ΞP‖, which is what 5e-5 is at d = 1000):",
     ),
     (

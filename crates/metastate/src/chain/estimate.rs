@@ -24,7 +24,7 @@ use crate::linalg::Csr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WeightsBy {
-    /// Transitions out of the state, as for trips by pick-up place (the paper's section 6.4).
+    /// Transitions out of the state, as for trips by pick-up place (the paper's section 6.3).
     #[default]
     Departures,
     /// Transitions into the state, as along a trajectory (2.1).
@@ -81,7 +81,7 @@ impl Chain {
     ///
     /// A state needs a positive weight. Which states have one depends on what the weight counts:
     ///
-    /// - By departures (the taxi trips of section 6.4), a state that was never left has no weight. It is left out, as row and
+    /// - By departures (the taxi trips of section 6.3), a state that was never left has no weight. It is left out, as row and
     ///   as column, and the transitions into it go with it. A state whose every transition led to such a state is then never
     ///   left either, and so on until nothing changes. The rows that remain hold observed transitions only.
     /// - By arrivals (2.1), a state that was never reached has no weight, such as the first frame of a trajectory when the chain

@@ -1,4 +1,4 @@
-//! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (the paper's section 6.2).
+//! Chains given as probabilities: a dense or sparse P, or an exact low-rank one (the paper's section 6.1).
 
 use std::sync::Arc;
 

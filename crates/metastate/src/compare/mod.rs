@@ -81,6 +81,8 @@ impl Contender {
 }
 
 /// What a contender is fitted on.
+///
+/// [`Arena::fit`] and [`Arena::ours`] take one; see the example of [`Arena`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// All transitions.

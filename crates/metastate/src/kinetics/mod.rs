@@ -354,6 +354,16 @@ pub fn committor_of_chain(chain: &Mat, from: &[usize], to: &[usize]) -> Result<V
 }
 
 /// The closed classes of a chain, the stationary law of each, and the mean over time that a law over meta-states leads to.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::kinetics::stationary_of_chain;
+///
+/// let (classes, laws, _) = stationary_of_chain(&Mat::from_vec(2, 2, vec![0.9, 0.1, 0.2, 0.8])?, &[1.0, 0.0]);
+/// assert_eq!(classes, [[0, 1]]);
+/// assert!((laws[0][0] - 2.0 / 3.0).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn stationary_of_chain(chain: &Mat, start: &[f64]) -> (Vec<Vec<usize>>, Vec<Vec<f64>>, Vec<f64>) {
     let structure = Structure::of(chain);

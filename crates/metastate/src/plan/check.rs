@@ -44,6 +44,8 @@ pub struct CheckSettings {
 }
 
 /// What is dealt to the folds.
+///
+/// See the example of [`check`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Whole episodes; the value is that of where episodes begin.

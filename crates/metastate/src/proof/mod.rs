@@ -256,6 +256,8 @@ pub fn prove(problem: &Problem, candidates: &[Candidate], enough: f64, effort: &
 }
 
 /// The same; `go_on` is asked before a bound is made tighter at great cost, and says whether there is time for that.
+///
+/// See the example of [`prove`].
 pub fn prove_watched(
     problem: &Problem,
     candidates: &[Candidate],

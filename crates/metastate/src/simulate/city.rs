@@ -23,6 +23,8 @@ const REACH: f64 = 4.0;
 const STAY: f64 = 0.62;
 
 /// A trip: origin and destination with coordinates.
+///
+/// See the example of [`city`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Trip {

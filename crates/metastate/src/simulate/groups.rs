@@ -59,6 +59,8 @@ pub fn planted_groups(d: usize, groups: usize, entries_per_row: usize, seed: u64
 }
 
 /// What [`planted_groups`] draws from: rows come out one after the other, and nothing of them is kept.
+///
+/// See the example of [`planted_groups`], which draws from one.
 #[derive(Debug, Clone)]
 pub struct GroupWorld {
     /// The group of each state.

@@ -1,4 +1,4 @@
-//! The paper's test chains (section 6.2): `P* = U* V*^T` with factors drawn uniformly from simplices.
+//! The paper's test chains (section 6.1): `P* = U* V*^T` with factors drawn uniformly from simplices.
 
 use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1};
@@ -95,7 +95,7 @@ impl Planted {
 
     /// Counts of one trajectory of `n` transitions from the stationary law, counted on the fly.
     pub fn sample_counts(&self, n: u64, seed: u64) -> Result<Counts> {
-        let mut walk = Walk::new(self, seed)?;
+        let mut walk = PlantedWalk::new(self, seed)?;
         let mut counter = TransitionCounter::new(1, CountMode::Sliding)?;
         let mut part = vec![walk.state];
         let mut left = n;
@@ -113,7 +113,7 @@ impl Planted {
 
     /// The `n + 1` states of the trajectory that [`sample_counts`](Self::sample_counts) counts for the same seed.
     pub fn sample_trajectory(&self, n: usize, seed: u64) -> Result<Vec<u32>> {
-        let mut walk = Walk::new(self, seed)?;
+        let mut walk = PlantedWalk::new(self, seed)?;
         let mut states = Vec::with_capacity(n + 1);
         states.push(walk.state);
         states.extend((0..n).map(|_| walk.step()));
@@ -122,14 +122,14 @@ impl Planted {
 }
 
 /// A walk through the chain: from state i to hidden state k by row i of U, then to state j by column k of V.
-struct Walk {
+struct PlantedWalk {
     aggregate: Vec<AliasTable>,
     disaggregate: Vec<AliasTable>,
     rng: Xoshiro256PlusPlus,
     state: u32,
 }
 
-impl Walk {
+impl PlantedWalk {
     fn new(planted: &Planted, seed: u64) -> Result<Self> {
         let table = |weights: &[f64], name: &'static str| {
             let allowed = "it must be a distribution: finite, non-negative, not all zero";
@@ -141,7 +141,7 @@ impl Walk {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         rng.long_jump();
         let state = table(&planted.xi, "the stationary law")?.draw(&mut rng);
-        Ok(Walk { aggregate: rows.collect::<Result<_>>()?, disaggregate: columns.collect::<Result<_>>()?, rng, state })
+        Ok(PlantedWalk { aggregate: rows.collect::<Result<_>>()?, disaggregate: columns.collect::<Result<_>>()?, rng, state })
     }
 
     #[inline]

@@ -47,6 +47,17 @@ const PRECISION: f64 = 1e-4;
 /// The solution of rank one at lambda: `U = 1`, and V the minimiser of `c/2 ||v - p||^2 + lambda sqrt(m) ||v||` on the simplex,
 /// m the number of rows, `c = sum_i Xi_i^2`, p the weighted mean row. It is the projection of a shrunken p: `v = proj(alpha p)` with
 /// `alpha (c + lambda sqrt(m) / ||v||) = c`, found by bisection.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Problem, rank_one};
+///
+/// let chain = planted(20, 2, 1)?.chain()?;
+/// let x = rank_one(&Problem::new(chain.p(), chain.weights(), 1e-4)?);
+/// assert_eq!((x.rank(), x.u[(7, 0)]), (1, 1.0)); // every state belongs to the one meta-state
+/// assert!((x.v.column(0).iter().sum::<f64>() - 1.0).abs() < 1e-9);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[must_use]
 pub fn rank_one(problem: &Problem) -> Factors {
     let frame = &problem.frame;
@@ -119,11 +130,15 @@ pub fn lambda_max(p: &dyn Operator, weights: &[f64], seed: u64) -> Result<f64> {
 }
 
 /// The same in other coordinates, every direction at the same price.
+///
+/// See the example of [`lambda_max`].
 pub fn lambda_max_in(p: &dyn Operator, weights: &[f64], frame: &Arc<Frame>, seed: u64) -> Result<f64> {
     lambda_max_watched(p, weights, frame, seed, &mut || true)
 }
 
 /// The same; `go_on` is asked before every search and may end it with [`Error::Interrupted`]: there is no lambda_max that is half found.
+///
+/// See the example of [`lambda_max`].
 pub fn lambda_max_watched(
     p: &dyn Operator,
     weights: &[f64],

@@ -39,6 +39,8 @@ const MEMORY: usize = 8;
 const STARTS: usize = 4;
 
 /// What was found.
+///
+/// See the example of [`lambda_of_rank`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LambdaOfRank {
@@ -49,6 +51,20 @@ pub struct LambdaOfRank {
 }
 
 /// The lambda for the rank of the start (where columns vanish before no further one pays, the largest tried that keeps them all). The start should be near a solution without penalty. `go_on` is asked after every sweep and may end the search with an error.
+///
+/// ```
+/// use metastate::simulate::planted;
+/// use metastate::solve::{Factors, lambda_max, lambda_of_rank};
+///
+/// let truth = planted(20, 2, 1)?;
+/// let chain = truth.chain()?;
+/// let most = lambda_max(chain.p(), chain.weights(), 0)?;
+/// let start = Factors { u: truth.u.clone(), v: truth.v.clone() };
+/// let found = lambda_of_rank(chain.p(), chain.weights(), &start, most, 0, &mut || true)?;
+/// assert!(0.0 < found.lambda && found.lambda < most);
+/// assert_eq!(found.factors.rank(), 2);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn lambda_of_rank(
     p: &dyn Operator,
     weights: &[f64],

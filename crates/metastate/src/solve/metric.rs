@@ -116,6 +116,8 @@ impl Side {
 }
 
 /// Prices of directions of memberships (left) and of destinations (right).
+///
+/// The example of [`Side`] shows what one side does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     /// L.

@@ -5,6 +5,8 @@ use super::kkt::LocalErrors;
 use super::steer::Steering;
 
 /// What the run is doing.
+///
+/// See the example of [`Observer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Solving the nuclear relaxation: start and lower bound.
@@ -18,6 +20,8 @@ pub enum Phase {
 }
 
 /// Where the run stands.
+///
+/// See the example of [`Observer`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -38,6 +42,8 @@ pub struct Progress {
 }
 
 /// Something that changed the number of columns, or ended a round.
+///
+/// See the example of [`Observer`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -68,6 +74,8 @@ pub enum Event {
 }
 
 /// Whether to go on.
+///
+/// See the example of [`Observer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Control {
     /// Go on.

@@ -1,5 +1,5 @@
 //! The path: lambda on a logarithmic grid from lambda_max down, each solve started from the solution at the lambda before it, as in
-//! the paper's section 6.3; and the same path on the training part of every fold, for the held-out score of the penalised solution itself.
+//! the paper's section 6.2; and the same path on the training part of every fold, for the held-out score of the penalised solution itself.
 
 use rayon::prelude::*;
 

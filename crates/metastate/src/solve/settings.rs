@@ -6,6 +6,8 @@ use crate::error::{Error, Result};
 use crate::proof::Effort;
 
 /// The local solver.
+///
+/// A field of [`Settings`], whose example sets another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Solver {
     /// Majorised blocks with Anderson acceleration.
@@ -40,6 +42,8 @@ pub enum StopRule {
 }
 
 /// When a local solve ends.
+///
+/// A field of [`Settings`], whose example sets another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LocalStop {
     /// relLE1 and relLE2 are at most the tolerance.
@@ -54,6 +58,8 @@ pub enum LocalStop {
 }
 
 /// Where to start.
+///
+/// A field of [`Settings`], whose example sets another one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Start {
     /// From the solution of the nuclear relaxation.
@@ -66,6 +72,8 @@ pub enum Start {
 }
 
 /// How near to linear dependence atoms must be to be merged: `||Xi Delta||_F` at most this.
+///
+/// A field of [`Settings`], whose example sets another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Redundancy {
     /// Times `||Xi P||_F`; and F may not rise by more than the local tolerance.
@@ -75,6 +83,8 @@ pub enum Redundancy {
 }
 
 /// Where redundant columns are sought. The paper leaves it open, and the rank at the end depends on it.
+///
+/// A field of [`Settings`], whose example sets another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Removal {
     /// Among combinations of the atoms `U_j V_j^T` as they are, as many columns at once as the threshold allows.

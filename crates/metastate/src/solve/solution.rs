@@ -63,6 +63,8 @@ impl Status {
 }
 
 /// The error measures of section 6.1, and ours.
+///
+/// Part of a [`Solution`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
     /// Local error of U's condition.

@@ -59,6 +59,8 @@ pub struct Witness<'a> {
 }
 
 /// How far U and V are from the constraints.
+///
+/// Part of [`Recomputed`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Feasibility {
@@ -79,6 +81,8 @@ impl Feasibility {
 }
 
 /// What a lower bound rests on.
+///
+/// Part of [`Recomputed`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BoundProof {
     /// Zero: no objective is smaller.

@@ -84,6 +84,13 @@ fn lump(counts: &Csr, part: &[usize], parts: usize) -> Mat {
 }
 
 /// Wilson's 95 % interval for a share seen in n independent trials.
+///
+/// ```
+/// use metastate::aggregate::latent::wilson;
+///
+/// let (low, high) = wilson(0.5, 100.0);
+/// assert!((low - 0.404).abs() < 1e-3 && (high - 0.596).abs() < 1e-3);
+/// ```
 #[must_use]
 pub fn wilson(share: f64, n: f64) -> (f64, f64) {
     let z2 = Z * Z / n;

@@ -5,6 +5,8 @@ use crate::graph::strong_classes;
 use crate::linalg::Mat;
 
 /// Meta-states that the chain never leaves once it is among them.
+///
+/// See the example of [`Structure`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClosedClass {

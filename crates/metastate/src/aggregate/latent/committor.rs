@@ -10,6 +10,19 @@ use crate::error::{Error, Result};
 use crate::linalg::{Mat, thin};
 
 /// The committor between two meta-states.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::LatentChain;
+///
+/// // With U the identity and V = P^T the latent chain is P itself: 0, 1 and 2 in a row.
+/// let p = Mat::from_vec(3, 3, vec![0.9, 0.1, 0.0, 0.05, 0.9, 0.05, 0.0, 0.1, 0.9])?;
+/// let (u, v) = (Mat::from_fn(3, 3, |i, j| f64::from(u8::from(i == j))), p.transposed());
+/// let chain = LatentChain::new(&u, &v)?;
+/// let found = chain.committor(0, 2)?;
+/// assert!((found.forward[1] - 0.5).abs() < 1e-12); // from the middle both ends are as likely
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Committor {

@@ -173,6 +173,14 @@ impl<'a> LatentChain<'a> {
 }
 
 /// The law over states that this many departures or shares stand for.
+///
+/// ```
+/// use metastate::aggregate::latent::normalised;
+///
+/// assert_eq!(normalised(&[1.0, 3.0])?, [0.25, 0.75]);
+/// assert!(normalised(&[0.0, 0.0]).is_err());
+/// # Ok::<(), metastate::Error>(())
+/// ```
 pub fn normalised(weights: &[f64]) -> Result<Vec<f64>> {
     for (column, &value) in weights.iter().enumerate() {
         let what = "the law over states";

@@ -6,6 +6,20 @@ use crate::error::Result;
 use crate::linalg::Mat;
 
 /// One law for each closed class, and the one that a given start leads to.
+///
+/// ```
+/// use metastate::Mat;
+/// use metastate::aggregate::latent::LatentChain;
+///
+/// // With U the identity and V = P^T the latent chain is P itself: 0, 1 and 2 in a row.
+/// let p = Mat::from_vec(3, 3, vec![0.9, 0.1, 0.0, 0.05, 0.9, 0.05, 0.0, 0.1, 0.9])?;
+/// let (u, v) = (Mat::from_fn(3, 3, |i, j| f64::from(u8::from(i == j))), p.transposed());
+/// let chain = LatentChain::new(&u, &v)?;
+/// let laws = chain.stationary(&[1.0, 0.0, 0.0])?;
+/// assert_eq!(laws.laws.len(), 1); // one closed class, so the start does not matter
+/// assert!((laws.limit_states[1] - 0.5).abs() < 1e-12);
+/// # Ok::<(), metastate::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StationaryLaws {

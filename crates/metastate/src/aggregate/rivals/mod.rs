@@ -68,6 +68,8 @@ impl Rival {
 }
 
 /// What all rivals are given.
+///
+/// See the example of [`fit`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RivalSettings {
     /// The rank.
@@ -77,6 +79,8 @@ pub struct RivalSettings {
 }
 
 /// A model and, where the method has one, its own partition of the states.
+///
+/// See the example of [`fit`].
 #[derive(Debug, Clone)]
 pub struct Fitted {
     /// What it says of transitions.
@@ -86,6 +90,8 @@ pub struct Fitted {
 }
 
 /// What a method says of transitions.
+///
+/// See the example of [`fit`].
 #[derive(Debug, Clone)]
 pub enum FittedModel {
     /// `U V^T`.
@@ -101,6 +107,8 @@ pub enum FittedModel {
 }
 
 /// How memberships become hard meta-states.
+///
+/// See the example of [`fit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hard {
     /// k-means on the rows of U, as in the paper.

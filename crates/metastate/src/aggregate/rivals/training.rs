@@ -6,6 +6,8 @@ use crate::linalg::Operator;
 use crate::solve::refit::Observed;
 
 /// A chain with the counts behind it, by rows and by columns.
+///
+/// See the example of [`fit`](super::fit).
 #[derive(Debug, Clone)]
 pub struct Training {
     chain: Chain,

@@ -24,7 +24,7 @@ const GAIN_OVER: usize = 4;
 
 /// One of the refits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TriedStart {
+pub struct StartOutcome {
     /// Where it started.
     pub start: RefitStart,
     /// `sum n_ij ln p_ij / n` at the end, or where it was given up.
@@ -44,7 +44,7 @@ pub struct BestRefit {
     /// Where it started.
     pub start: RefitStart,
     /// All that were tried, the factors given first.
-    pub tried: Vec<TriedStart>,
+    pub tried: Vec<StartOutcome>,
 }
 
 /// Where a refit may start.
@@ -88,7 +88,7 @@ pub fn likelihood_best_start(
         (RefitStart::Spectral, spectral.as_ref().filter(|x| x.rank() == rank || !is_a_start)),
         (RefitStart::Given, Some(given).filter(|_| is_a_start)),
     ];
-    let mut best: Option<(Likelihood, TriedStart)> = None;
+    let mut best: Option<(Likelihood, StartOutcome)> = None;
     let mut tried = Vec::new();
     for (start, x) in starts.into_iter().filter_map(|(start, x)| Some((start, x?))) {
         let highest: f64 = prior_mass(observed, x).iter().map(|a| a * a.ln()).sum();
@@ -101,14 +101,14 @@ pub fn likelihood_best_start(
             let left = settings.max_passes.saturating_sub(passes) as f64 / GAIN_OVER as f64;
             watch(passes, value) && (passes < FIRST_PASSES || comparable(value) + left * gain >= to_reach)
         })?;
-        let this = TriedStart { start, log_likelihood: fit.log_likelihood, comparable: comparable(fit.penalised) };
+        let this = StartOutcome { start, log_likelihood: fit.log_likelihood, comparable: comparable(fit.penalised) };
         tried.insert(0, this);
         // Where both starts end at the same value, the fit from the factors given is kept.
         if this.comparable >= to_reach {
             best = Some((fit, this));
         }
     }
-    let (mut fit, TriedStart { start, .. }) = best.ok_or(Error::Empty { what: "the list of starts" })?;
+    let (mut fit, StartOutcome { start, .. }) = best.ok_or(Error::Empty { what: "the list of starts" })?;
     if !is_a_start {
         fit.reorder(&fit.factors.by_mass(observed.departure_shares()));
     } else if start == RefitStart::Spectral {
