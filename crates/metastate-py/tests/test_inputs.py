@@ -183,9 +183,11 @@ def test_bad_data_get_a_sentence(data, options, message):
 
 def test_forged_sparse_arrays_are_refused(counts):
     from metastate import _core
+    from metastate._data import Given
 
     def fit(indptr, indices, data):
-        _core.fit(("sparse", np.array(indptr), np.array(indices), np.array(data, dtype=float), 2, 2), {"lambda_ratio": 1}, False, "test")
+        given = Given(("sparse", np.array(indptr), np.array(indices), np.array(data, dtype=float), 2, 2))
+        _core.fit(given, {"lambda_ratio": 1}, False, "test")
 
     for arrays in (([0, 9, 2], [0, 1], [1, 1]), ([0, 1, 5], [0, 1], [1, 1]), ([0, 1, 2], [0, 2], [2, 2]), ([0, 1, 2], [0, -1], [2, 2]), ([0, 1], [0], [2])):
         with pytest.raises(ms.InputError, match="sparse matrix"):
