@@ -75,6 +75,20 @@ fn a_limit_of_the_shell_on_files_leaves_nothing_behind() {
 }
 
 #[test]
+fn what_a_full_disk_ends_goes_on_with_resume() {
+    let place = place();
+    let fit = "fit counts.csv --rank 2 --out out";
+    // Room for the checkpoint, none for the page.
+    let output = shell(&place, "ulimit -f 8", fit);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("E-CLI-WRITE") && told.contains("--resume: what was found so far is kept in out.path-checkpoint"), "{told}");
+    assert_eq!(place.names(), ["counts.csv", "out.path-checkpoint"], "{told}");
+    assert!(shell(&place, "true", &format!("{fit} --resume")).status.success());
+    assert_eq!(place.names(), ["counts.csv", "out"]);
+}
+
+#[test]
 fn any_number_of_threads_is_taken_and_none_is_wasted() {
     let place = place();
     place.expect(0, &[&FIT[..], &["--threads", "20000"]].concat());

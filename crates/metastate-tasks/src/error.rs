@@ -63,6 +63,13 @@ impl CliError {
         self
     }
 
+    /// The same, with one thing more to do after the remedy.
+    pub fn and_then_try(mut self, more: &str) -> Self {
+        let first = self.inner.remedy.take();
+        self.inner.remedy = Some(first.map_or_else(|| more.to_owned(), |first| format!("{first}; {more}")));
+        self
+    }
+
     /// The same, blamed on what was given: exit code 2.
     pub fn blame_input(mut self) -> Self {
         self.inner.exit = BAD_INPUT;

@@ -64,14 +64,22 @@ pub fn run(job: &Job, reporter: &mut Reporter, stopper: &Stopper) -> Result<Summ
     reporter.spin("writing");
     // Under the lock: a signal now waits until the folder stands.
     let mut state = stopper.lock();
-    let summary = solved.write(&job.run.out, job.run.force, &extras)?;
+    let summary = solved.write(out, job.run.force, &extras).map_err(|e| with_what_is_kept(e, out))?;
     if let Some(checkpoint) = state.checkpoint.take() {
         checkpoint.remove();
     }
-    path_checkpoint::remove(&path_checkpoint::place(&job.run.out));
+    path_checkpoint::remove(&path_checkpoint::place(out));
     state.doing = Doing::Done;
     reporter.clear();
     Ok(summary)
+}
+
+/// A result that could not be written is not the end: what was found on the way stands in the checkpoints.
+fn with_what_is_kept(error: CliError, out: &Path) -> CliError {
+    match [checkpoint::place(out), path_checkpoint::place(out)].iter().find(|place| place.exists()) {
+        Some(kept) => error.and_then_try(&format!("then say the same with --resume: what was found so far is kept in {}", kept.display())),
+        None => error,
+    }
 }
 
 /// What the run would take. Nothing is written; sizes come from headers where these tell them, else from what `ingest` reads.

@@ -14,7 +14,7 @@ from . import _core, _options
 from ._data import LOG_COLUMNS, Given, did_you_mean, recognise, refuse
 from ._kinetics import ChapmanKolmogorov, Estimate, Flux, ImpliedTimescales, two_sided
 from ._progress import Listener, logger
-from ._result import Array, Result, from_live
+from ._result import Array, Result, from_live, largest_memberships
 
 if TYPE_CHECKING:
     from deeptime.markov.msm import MarkovStateModel
@@ -450,12 +450,11 @@ class StateAggregation:
         return found
 
     def _harden(self, soft: Array) -> NDArray[np.int64]:
+        if self.result_.summary["settings"]["fit"]["clusters"] == "membership":
+            return largest_memberships(soft)
         u, hard = self.result_.memberships, self.result_.labels
         known = ~np.isnan(soft).any(axis=1)
         out = np.full(len(soft), -1, dtype=np.int64)
-        if self.result_.summary["settings"]["fit"]["clusters"] == "membership":
-            out[known] = soft[known].argmax(axis=1)
-            return out
         # The zone whose mean is nearest: what k-means says of a point.
         zones = [k for k in range(int(hard.max()) + 1) if (hard == k).any()]
         means = np.array([u[hard == k].mean(axis=0) for k in zones])

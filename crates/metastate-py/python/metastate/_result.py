@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+def largest_memberships(u: Array) -> NDArray[np.int64]:
+    """For each row the meta-state with the largest membership, the first of equals; -1 where memberships are not known."""
+    known = ~np.isnan(u).any(axis=1)
+    out = np.full(len(u), -1, dtype=np.int64)
+    out[known] = u[known].argmax(axis=1)
+    return out
+
+
 class Frozen:
     """Attributes are set once, by the constructor."""
 
@@ -184,7 +192,7 @@ class Result(Frozen):
         if arrivals is None:
             arrivals = max(summary["transitions"], 1.0) * (v @ (u.T @ arrays["xi"]))
         self._set(
-            memberships=u, profiles=v, labels=arrays["zone"], metastates=u.argmax(axis=1).astype(np.int64), weights=arrays["xi"], states=tuple(arrays["labels"]),
+            memberships=u, profiles=v, labels=arrays["zone"], metastates=largest_memberships(u), weights=arrays["xi"], states=tuple(arrays["labels"]),
             kinetic_chain=arrays.get("kinetic_chain"), _projected=arrays.get("projected"), _passage_states=arrays.get("passage_states"),
             _part_chains=arrays.get("part_chains"), _part_passage=arrays.get("part_passage"), _part_timescales=arrays.get("part_timescales"),
             destinations=tuple(arrays["destinations"]) if "destinations" in arrays else None,
