@@ -50,8 +50,8 @@ fn forged_checkpoints() {
 fn numbers_at_the_edge() {
     let bench = extremes::Bench::new().unwrap();
     (0..80).for_each(|case| well(&bench.case(11, case), case));
-    // Honest results that were refused once: counts that are no normal numbers, refits of what fits perfectly, ranks and lambdas that only rounding decides.
-    [32, 565, 679, 800, 909, 975, 1120, 1241, 1310, 1349, 1718, 1854].into_iter().for_each(|case| well(&bench.case(1, case), case));
+    // Honest results that were refused once: counts that are no normal numbers, refits of what fits perfectly, ranks lambdas that only rounding decides, a prior that outweighs the data.
+    [32, 565, 679, 721, 800, 909, 975, 1120, 1241, 1310, 1349, 1718, 1854].into_iter().for_each(|case| well(&bench.case(1, case), case));
 }
 
 #[test]

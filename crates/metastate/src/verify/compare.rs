@@ -90,11 +90,12 @@ pub struct Check {
 ///
 /// ```
 /// use metastate::simulate::planted;
-/// use metastate::verify::{Reported, compare, recompute};
+/// use metastate::verify::{Claimed, Reported, compare, recompute};
 ///
 /// let truth = planted(10, 2, 1)?;
 /// let chain = truth.chain()?;
-/// let recomputed = recompute(chain.p(), chain.weights(), 1e-4, &truth.u, &truth.v, None, None, 0)?;
+/// let claimed = Claimed { p: chain.p(), weights: chain.weights(), lambda: 1e-4, u: &truth.u, v: &truth.v };
+/// let recomputed = recompute(&claimed, None, None, 0)?;
 /// let honest = Reported::from(&recomputed);
 /// assert!(compare(&honest, &recomputed).iter().all(|check| check.agrees));
 /// let flattered = Reported { objective: Some(0.5 * recomputed.objective), ..honest };
