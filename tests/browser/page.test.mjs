@@ -116,8 +116,6 @@ describe('the page of the toy city', () => {
     const { tab } = await open('city');
     // What lies below the window has no pointer over it.
     await tab.locator('#map canvas').scrollIntoViewIfNeeded();
-    // The mouse reaches what is in view only.
-    await tab.locator('#map canvas').scrollIntoViewIfNeeded();
     const box = await tab.locator('#map canvas').boundingBox();
     await tab.mouse.move(box.x + 0.12 * box.width, box.y + 0.45 * box.height);
     await tab.waitForSelector('#tip:not([hidden])');
@@ -229,7 +227,7 @@ describe('the page of three zones', () => {
     assert.ok(rank > 3, `${rank} meta-states`);
     assert.equal(await tab.locator('#chips button').count(), rank);
     assert.match(await tab.getAttribute('#map canvas', 'aria-label'), /cells in 3 zones/);
-    // The mouse reaches what is in view only.
+    // What lies below the window has no pointer over it.
     await tab.locator('#map canvas').scrollIntoViewIfNeeded();
     const box = await tab.locator('#map canvas').boundingBox();
     await tab.mouse.move(box.x + 0.12 * box.width, box.y + 0.45 * box.height);
